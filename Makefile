@@ -1,0 +1,36 @@
+# Everything runs in .venv, which any target makes by itself. Needs Python >= 3.11 and make.
+PYTHON ?= python3
+BIN := .venv/bin
+DEMO ?= demo
+
+.PHONY: demo test slow bench lint constraints clean
+
+.venv/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[all,dev]'
+	touch $@
+
+demo: .venv/ready
+	$(BIN)/miserly demo --out $(DEMO)
+
+test: lint
+	$(BIN)/python -m pytest
+
+slow: .venv/ready
+	$(BIN)/python -m pytest -m slow
+
+bench: .venv/ready
+	$(BIN)/python -m benchmarks
+
+lint: .venv/ready
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/lint-imports
+	$(BIN)/mypy
+
+constraints:  ## versions only, no index address
+	uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --no-header --no-annotate \
+		--no-emit-index-url --no-emit-find-links -o constraints.txt
+
+clean:
+	rm -rf .venv build dist $(DEMO)

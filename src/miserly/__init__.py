@@ -1,0 +1,1 @@
+"""Machine learning under a test-time budget."""

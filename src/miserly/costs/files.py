@@ -1,0 +1,104 @@
+"""Price files: CSV lines, dataframes and TOML become the fields of a `CostTable`."""
+
+from __future__ import annotations
+
+import csv
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+COLUMNS = ("feature", "cost", "group", "group_cost")
+
+
+def read_csv(path: str | Path) -> list[dict[str, Any]]:
+    """The lines of a price file with a header."""
+    with Path(path).open(newline="", encoding="utf-8-sig") as file:
+        reader = csv.DictReader(file, skipinitialspace=True)
+        _check_columns(reader.fieldnames or [], str(path))
+        return list(reader)
+
+
+def read_frame(frame: Any) -> list[dict[str, Any]]:
+    """The lines of a dataframe of any kind that narwhals knows."""
+    import narwhals as nw
+
+    native = nw.from_native(frame, eager_only=True)
+    _check_columns(native.columns, "the frame")
+    return list(native.iter_rows(named=True))
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """The fields of a TOML price file."""
+    with Path(path).open("rb") as file:
+        try:
+            content = tomllib.load(file)
+        except tomllib.TOMLDecodeError as error:
+            raise ValueError(f"Cost file '{path}' is not TOML: {error}.") from None
+    unknown = sorted(set(content) - {"acquisitions", "features", "unit", "evaluation"})
+    if unknown:
+        raise ValueError(
+            f"Cost file '{path}' has unknown entries {unknown}; it knows acquisitions, features, unit."
+        )
+    for part in ("acquisitions", "features"):
+        if not isinstance(content.get(part), dict):
+            raise ValueError(f"Cost file '{path}' has no [{part}] table. Add one.")
+    return {
+        "features": tuple(content["features"]),
+        "needs": content["features"],
+        "prices": content["acquisitions"],
+        "unit": content.get("unit", "units"),
+        "evaluation": content.get("evaluation", 0.0),
+    }
+
+
+def from_records(lines: Iterable[Mapping[str, Any]], where: str) -> dict[str, Any]:
+    """The fields of a table from its lines: `feature`, `cost`, and perhaps `group` and `group_cost`."""
+    needs: dict[str, tuple[str, ...]] = {}
+    prices: dict[str, Any] = {}
+    groups: dict[str, Any] = {}
+    for number, line in enumerate(lines, start=2):
+        feature = str(line["feature"]).strip()
+        if feature in needs:
+            raise ValueError(f"Cost file '{where}', line {number}: {feature!r} stands twice. Remove one.")
+        prices[feature] = _cell(
+            line.get("cost"), f"Cost file '{where}', line {number}: the cost of {feature!r}"
+        )
+        needs[feature] = (feature,)
+        group = str(line.get("group") or "").strip()
+        if group:
+            needs[feature] = (group, feature)
+            group_cost = line.get("group_cost")
+            if group_cost not in (None, ""):
+                price = _cell(group_cost, f"Cost file '{where}', line {number}: the cost of group {group!r}")
+                if groups.setdefault(group, price) != price:
+                    raise ValueError(
+                        f"Cost file '{where}', line {number}: group {group!r} costs {price:g} here and "
+                        f"{groups[group]:g} before. Write one price."
+                    )
+    for group in {g for wanted in needs.values() for g in wanted[:-1]}:
+        if group in prices:
+            raise ValueError(f"Cost file '{where}': {group!r} is a group and a feature. Rename the group.")
+        if group not in groups:
+            raise ValueError(
+                f"Cost file '{where}': group {group!r} has no group_cost. Write it on one of its lines."
+            )
+    return {"features": tuple(needs), "needs": needs, "prices": prices | groups}
+
+
+def _check_columns(columns: Iterable[str], where: str) -> None:
+    have = list(columns)
+    if "feature" not in have or "cost" not in have:
+        raise ValueError(
+            f"Cost file '{where}' needs the columns feature,cost[,group,group_cost]; it has {have}."
+        )
+    unknown = [c for c in have if c not in COLUMNS]
+    if unknown:
+        raise ValueError(f"Cost file '{where}' has unknown columns {unknown}; it knows {list(COLUMNS)}.")
+
+
+def _cell(value: Any, what: str) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{what} is {value!r}, not a number. Write its price.") from None

@@ -1,0 +1,119 @@
+"""The ledger: the only code that adds prices, so that every figure shown anywhere is the same number.
+
+A total is the exactly rounded sum (`fsum`) over a set, so it does not depend on the order of buying. Sets are the bits
+of Python integers. Rows that bought the same things share one account; totals are computed once per account.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+REMEMBERED = 1 << 18
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What a row owns (acquisitions), what was evaluated for it (learners), and what that cost in all."""
+
+    owned: int
+    evaluated: int
+    total: float
+
+
+class Ledger:
+    """Prices of acquisitions and of evaluations; gives the account that follows from a purchase."""
+
+    def __init__(self, prices: Sequence[float], evaluation: Sequence[float]) -> None:
+        self._prices = tuple(prices)
+        self._evaluation = tuple(evaluation)
+        self._priced = sum(1 << t for t, price in enumerate(self._evaluation) if price)
+        self._accounts: dict[tuple[int, int], Account] = {}
+        self.empty = Account(0, 0, 0.0)
+
+    def after(self, account: Account, acquisitions: int, learners: int = 0) -> Account:
+        """The account after buying these acquisitions and evaluating these learners; owned ones are free."""
+        owned = account.owned | acquisitions
+        evaluated = account.evaluated | (learners & self._priced)
+        if owned == account.owned and evaluated == account.evaluated:
+            return account
+        known = self._accounts.get((owned, evaluated))
+        if known is None:
+            if len(self._accounts) >= REMEMBERED:
+                self._accounts.clear()
+            known = Account(owned, evaluated, self.price(owned, evaluated))
+            self._accounts[owned, evaluated] = known
+        return known
+
+    def price(self, acquisitions: int, learners: int = 0) -> float:
+        """What a set costs a row that owns nothing."""
+        paid = [self._prices[a] for a in set_bits(acquisitions)]
+        paid += [self._evaluation[t] for t in set_bits(learners & self._priced)]
+        return math.fsum(paid)
+
+
+class RowAccounts:
+    """The accounts of many rows at once: an account number per row, totals per distinct account."""
+
+    def __init__(self, ledger: Ledger, n_rows: int) -> None:
+        self.ledger = ledger
+        self.of_row: NDArray[np.int32] = np.zeros(n_rows, np.int32)
+        self.accounts: list[Account] = [ledger.empty]
+        self._number: dict[Account, int] = {ledger.empty: 0}
+
+    def buy(
+        self, rows: NDArray[np.intp], acquisitions: int, learners: int = 0, budget: float = math.inf
+    ) -> NDArray[np.bool_]:
+        """Buy one set for these rows where the total stays within the budget; tells for which rows it did."""
+        before = self.of_row[rows]
+        bought = np.ones(len(rows), bool)
+        for number in np.unique(before):
+            after = self.ledger.after(self.accounts[number], acquisitions, learners)
+            who = before == number
+            if after.total <= budget:
+                self.of_row[rows[who]] = self._intern(after)
+            else:
+                bought[who] = False
+        return bought
+
+    def buy_each(
+        self, rows: NDArray[np.intp], words: NDArray[np.uint64], learners: int = 0, budget: float = math.inf
+    ) -> NDArray[np.bool_]:
+        """Buy for each row its own set, given as 64-bit words, and evaluate these learners for all."""
+        keys = np.column_stack([self.of_row[rows].astype(np.uint64), words])
+        kinds, kind = np.unique(np.ascontiguousarray(keys).view(f"V{keys.shape[1] * 8}"), return_inverse=True)
+        table = kinds.view(np.uint64).reshape(len(kinds), keys.shape[1])
+        after = [
+            self.ledger.after(
+                self.accounts[int(line[0])], int.from_bytes(line[1:].tobytes(), "little"), learners
+            )
+            for line in table
+        ]
+        affordable = np.fromiter((a.total <= budget for a in after), bool, len(after))
+        numbers = np.fromiter((self._intern(a) for a in after), np.int32, len(after))
+        bought_by = affordable[kind.ravel()]
+        self.of_row[rows[bought_by]] = numbers[kind.ravel()][bought_by]
+        return bought_by
+
+    def totals(self) -> NDArray[np.float64]:
+        """What each row paid."""
+        return np.array([a.total for a in self.accounts])[self.of_row]
+
+    def _intern(self, account: Account) -> int:
+        number = self._number.get(account)
+        if number is None:
+            number = self._number[account] = len(self.accounts)
+            self.accounts.append(account)
+        return number
+
+
+def set_bits(mask: int) -> Iterator[int]:
+    """The numbers of the bits that are set, in rising order."""
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low

@@ -1,0 +1,320 @@
+"""The price table: features need acquisitions, acquisitions have prices, each is paid once per row."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from miserly.costs import files
+from miserly.costs.ledger import set_bits
+
+
+@dataclass(frozen=True)
+class CostTable:
+    """The bipartite relation *feature needs acquisitions*, with one price per acquisition.
+
+    A price per feature is one acquisition each; a group is an acquisition that several features share; a derived
+    feature needs the acquisitions of what it is derived from. `evaluation` is the price of running one weak learner
+    (one number, or one per learner), also paid once per row.
+    """
+
+    features: tuple[str, ...]
+    needs: Mapping[str, tuple[str, ...]]
+    prices: Mapping[str, float]
+    evaluation: float | tuple[float, ...] = 0.0
+    unit: str = "units"
+    named: bool = True
+    each: float | None = None
+
+    def __post_init__(self) -> None:
+        prices = {str(a): _price(f"the price of {a!r}", p) for a, p in dict(self.prices).items()}
+        features = tuple(str(f) for f in self.features)
+        if len(set(features)) < len(features):
+            twice = sorted({f for f in features if features.count(f) > 1})
+            raise ValueError(
+                f"A feature is priced once, but {_some(twice)} stands twice. Remove the second line."
+            )
+        given = {str(f): (a,) if isinstance(a, str) else tuple(a) for f, a in dict(self.needs).items()}
+        _same_features(features, given)
+        needs = {f: tuple(dict.fromkeys(str(a) for a in given[f])) for f in features}
+        for feature, wanted in needs.items():
+            unknown = [a for a in wanted if a not in prices]
+            if unknown:
+                raise ValueError(
+                    f"Feature {feature!r} needs {_some(unknown)}, which has no price. Add it to the acquisitions."
+                )
+        evaluation: float | tuple[float, ...]
+        if np.ndim(self.evaluation) == 0:
+            evaluation = _price("the price of an evaluation", self.evaluation)
+        else:
+            evaluation = tuple(_price("the price of an evaluation", e) for e in np.asarray(self.evaluation))
+        if self.each is not None:
+            _price("the uniform price", self.each)
+        for name, value in (("features", features), ("needs", MappingProxyType(needs))):
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "prices", MappingProxyType(prices))
+        object.__setattr__(self, "evaluation", evaluation)
+
+    # ---- making one -------------------------------------------------------------------------------------------
+
+    @classmethod
+    def per_feature(
+        cls,
+        prices: Mapping[str, float] | ArrayLike,
+        *,
+        evaluation: float | Sequence[float] = 0.0,
+        unit: str = "units",
+    ) -> CostTable:
+        """One price per feature: a dict of names, or an array in the order of the columns."""
+        named = isinstance(prices, Mapping)
+        if isinstance(prices, Mapping):
+            table = {str(name): price for name, price in prices.items()}
+        else:
+            table = {f"x{i}": price for i, price in enumerate(np.asarray(prices).ravel())}
+        return cls(
+            features=tuple(table),
+            needs={f: (f,) for f in table},
+            prices=table,
+            evaluation=evaluation,  # type: ignore[arg-type]
+            unit=unit,
+            named=named,
+        )
+
+    @classmethod
+    def uniform(cls, price: float = 1.0, *, evaluation: float = 0.0, unit: str = "features") -> CostTable:
+        """The same price for every feature; it sizes itself to the data at fit."""
+        return cls(features=(), needs={}, prices={}, evaluation=evaluation, unit=unit, each=price)
+
+    @classmethod
+    def from_csv(cls, path: str | Path, *, evaluation: float = 0.0, unit: str = "units") -> CostTable:
+        """Read `feature,cost[,group,group_cost]`; with a group, `cost` is the price beyond the group's own."""
+        return cls(**files.from_records(files.read_csv(path), str(path)), evaluation=evaluation, unit=unit)
+
+    @classmethod
+    def from_frame(cls, frame: Any, *, evaluation: float = 0.0, unit: str = "units") -> CostTable:
+        """Read a dataframe (pandas, polars, pyarrow) with the columns of `from_csv`."""
+        return cls(
+            **files.from_records(files.read_frame(frame), "the frame"), evaluation=evaluation, unit=unit
+        )
+
+    @classmethod
+    def from_toml(cls, path: str | Path) -> CostTable:
+        """Read `unit`, `evaluation`, the `[acquisitions]` price table and `[features]`: what each needs."""
+        return cls(**files.read_toml(path))
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> CostTable:
+        """Read a `.toml` or a `.csv` file of prices."""
+        return cls.from_toml(path) if Path(path).suffix == ".toml" else cls.from_csv(path)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as a plan file keeps it; `CostTable(**d)` gives the table back."""
+        evaluation = list(self.evaluation) if isinstance(self.evaluation, tuple) else self.evaluation
+        return {
+            "features": list(self.features),
+            "needs": {f: list(a) for f, a in self.needs.items()},
+            "prices": dict(self.prices),
+            "evaluation": evaluation,
+            "unit": self.unit,
+            "named": self.named,
+            "each": self.each,
+        }
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_rebuild, (self.to_dict(),))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CostTable) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.features, tuple(self.prices.items()), self.evaluation))
+
+    # ---- asking it --------------------------------------------------------------------------------------------
+
+    @property
+    def acquisitions(self) -> tuple[str, ...]:
+        """The names of what is paid for, in the order of their numbers."""
+        return tuple(self.prices)
+
+    def price(self, features: Iterable[str]) -> float:
+        """What a set of features costs a row that owns nothing: the union of their acquisitions."""
+        wanted = 0
+        for feature in features:
+            wanted |= self._mask_of(feature)
+        return math.fsum(self.price_list[a] for a in set_bits(wanted))
+
+    def marginal(self, owned: Iterable[str] = ()) -> dict[str, float]:
+        """What each feature would cost a row that owns these acquisitions already."""
+        have = 0
+        for name in owned:
+            if name not in self._number:
+                raise KeyError(f"No acquisition is called {name!r}. There are: {_some(self.acquisitions)}.")
+            have |= 1 << self._number[name]
+        return {f: math.fsum(self.price_list[a] for a in set_bits(m & ~have)) for f, m in self._masks.items()}
+
+    def restrict(self, features: Iterable[str]) -> CostTable:
+        """The table of these features alone, with only the acquisitions that they need."""
+        kept = tuple(str(f) for f in features)
+        for feature in kept:
+            self._mask_of(feature)
+        needs = {f: self.needs[f] for f in kept}
+        wanted = {a for acquisitions in needs.values() for a in acquisitions}
+        return replace(
+            self, features=kept, needs=needs, prices={a: p for a, p in self.prices.items() if a in wanted}
+        )
+
+    def bind(self, columns: Sequence[str] | int) -> CostTable:
+        """The table in the order of a data set's columns (their names, or their number); refuses a mismatch."""
+        if isinstance(columns, int):
+            names, n_columns = None, columns
+        else:
+            names, n_columns = tuple(str(c) for c in columns), len(columns)
+        if self.each is not None:
+            names = names or tuple(f"x{i}" for i in range(n_columns))
+            prices = dict.fromkeys(names, self.each)
+            needs = {f: (f,) for f in names}
+            return replace(self, features=names, needs=needs, prices=prices, each=None)
+        if names is None or not self.named:
+            if n_columns != len(self.features):
+                raise ValueError(
+                    f"The cost table prices {len(self.features)} features, X has {n_columns} columns. "
+                    "Give one price per column, in the order of the columns."
+                )
+            return self if names is None else self._renamed(names)
+        missing = [f for f in names if f not in self.needs]
+        if missing:
+            raise ValueError(
+                f"The cost table prices {len(self.features)} features, X has {n_columns}: missing {_some(missing)}. "
+                "Add a price for each; there is no default price."
+            )
+        extra = [f for f in self.features if f not in set(names)]
+        if extra:
+            raise ValueError(
+                f"The cost table prices {_some(extra)}, which X has not. "
+                "Check the names, or use costs.restrict(X.columns)."
+            )
+        return self if names == self.features else replace(self, features=names)
+
+    def describe(self) -> str:
+        """The table in words: each acquisition, its price, and the features that it serves."""
+        if self.each is not None:
+            return f"every feature costs {self.each:g} {self.unit}; evaluation {self.evaluation_text}"
+        served: dict[str, list[str]] = {a: [] for a in self.prices}
+        for feature, wanted in self.needs.items():
+            for acquisition in wanted:
+                served[acquisition].append(feature)
+        width = max((len(a) for a in self.prices), default=0)
+        lines = [
+            f"{len(self.features)} features, {len(self.prices)} acquisitions, "
+            f"{math.fsum(self.price_list):g} {self.unit} in all; evaluation {self.evaluation_text}"
+        ]
+        for acquisition, price in sorted(self.prices.items(), key=lambda item: item[1]):
+            lines.append(f"  {acquisition:<{width}}  {price:>10g}  {_some(served[acquisition], 6)}")
+        return "\n".join(lines)
+
+    @property
+    def evaluation_text(self) -> str:
+        """The price of an evaluation in words: always shown, since it is zero unless given."""
+        if isinstance(self.evaluation, tuple):
+            return f"{min(self.evaluation):g} to {max(self.evaluation):g} per learner"
+        return f"{self.evaluation:g} per learner"
+
+    # ---- numbers for the kernels and the ledger ---------------------------------------------------------------
+
+    @cached_property
+    def price_list(self) -> tuple[float, ...]:
+        """The price of each acquisition, by number."""
+        return tuple(self.prices.values())
+
+    @cached_property
+    def feature_masks(self) -> tuple[int, ...]:
+        """The acquisitions that each feature needs, as the bits of an integer."""
+        return tuple(self._masks[f] for f in self.features)
+
+    @cached_property
+    def needs_matrix(self) -> NDArray[np.bool_]:
+        """Feature × acquisition: true where the feature needs the acquisition."""
+        matrix = np.zeros((len(self.features), len(self.prices)), bool)
+        for i, mask in enumerate(self.feature_masks):
+            matrix[i, list(set_bits(mask))] = True
+        return matrix
+
+    def evaluation_prices(self, n_learners: int) -> tuple[float, ...]:
+        """The price of each of a dictionary's learners."""
+        if not isinstance(self.evaluation, tuple):
+            return (self.evaluation,) * n_learners
+        if len(self.evaluation) != n_learners:
+            raise ValueError(
+                f"The cost table has {len(self.evaluation)} evaluation prices, the dictionary {n_learners} learners. "
+                "Give one price for all, or one for each learner."
+            )
+        return self.evaluation
+
+    @cached_property
+    def _number(self) -> dict[str, int]:
+        return {a: i for i, a in enumerate(self.prices)}
+
+    @cached_property
+    def _masks(self) -> dict[str, int]:
+        return {f: sum(1 << self._number[a] for a in wanted) for f, wanted in self.needs.items()}
+
+    def _mask_of(self, feature: str) -> int:
+        if feature not in self._masks:
+            raise KeyError(f"The cost table has no feature {feature!r}. It prices: {_some(self.features)}.")
+        return self._masks[feature]
+
+    def _renamed(self, names: tuple[str, ...]) -> CostTable:
+        """Put column names in place of the invented ones; one-to-one acquisitions take the name too."""
+        own = {
+            a: new
+            for old, new in zip(self.features, names)
+            for a in self.needs[old]
+            if self.needs[old] == (old,) == (a,)
+        }
+        return replace(
+            self,
+            features=names,
+            needs={
+                new: tuple(own.get(a, a) for a in self.needs[old]) for old, new in zip(self.features, names)
+            },
+            prices={own.get(a, a): p for a, p in self.prices.items()},
+            named=True,
+        )
+
+
+def _rebuild(fields: dict[str, Any]) -> CostTable:
+    return CostTable(**fields)
+
+
+def _price(what: str, price: Any) -> float:
+    try:
+        number = float(price)
+    except (TypeError, ValueError):
+        raise ValueError(f"{what} must be a number, got {price!r}.") from None
+    if not (math.isfinite(number) and number >= 0):
+        raise ValueError(f"{what} must be finite and not negative, got {number:g}. Give its real price.")
+    return number
+
+
+def _same_features(features: tuple[str, ...], needs: Mapping[str, Any]) -> None:
+    lost = [f for f in features if f not in needs]
+    if lost:
+        raise ValueError(
+            f"No needs are given for {_some(lost)}. Add what each needs (an empty list if it is free)."
+        )
+    extra = [f for f in needs if f not in set(features)]
+    if extra:
+        raise ValueError(f"Needs are given for {_some(extra)}, which the features do not list.")
+
+
+def _some(names: Sequence[str], limit: int = 5) -> str:
+    shown = ", ".join(repr(n) for n in list(names)[:limit])
+    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
