@@ -37,9 +37,7 @@ def read_toml(path: str | Path) -> dict[str, Any]:
             raise ValueError(f"Cost file '{path}' is not TOML: {error}.") from None
     unknown = sorted(set(content) - {"acquisitions", "features", "unit", "evaluation"})
     if unknown:
-        raise ValueError(
-            f"Cost file '{path}' has unknown entries {unknown}; it knows acquisitions, features, unit."
-        )
+        raise ValueError(f"Cost file '{path}' has unknown entries {unknown}; it knows acquisitions, features, unit.")
     for part in ("acquisitions", "features"):
         if not isinstance(content.get(part), dict):
             raise ValueError(f"Cost file '{path}' has no [{part}] table. Add one.")
@@ -61,9 +59,7 @@ def from_records(lines: Iterable[Mapping[str, Any]], where: str) -> dict[str, An
         feature = str(line["feature"]).strip()
         if feature in needs:
             raise ValueError(f"Cost file '{where}', line {number}: {feature!r} stands twice. Remove one.")
-        prices[feature] = _cell(
-            line.get("cost"), f"Cost file '{where}', line {number}: the cost of {feature!r}"
-        )
+        prices[feature] = _cell(line.get("cost"), f"Cost file '{where}', line {number}: the cost of {feature!r}")
         needs[feature] = (feature,)
         group = str(line.get("group") or "").strip()
         if group:
@@ -80,18 +76,14 @@ def from_records(lines: Iterable[Mapping[str, Any]], where: str) -> dict[str, An
         if group in prices:
             raise ValueError(f"Cost file '{where}': {group!r} is a group and a feature. Rename the group.")
         if group not in groups:
-            raise ValueError(
-                f"Cost file '{where}': group {group!r} has no group_cost. Write it on one of its lines."
-            )
+            raise ValueError(f"Cost file '{where}': group {group!r} has no group_cost. Write it on one of its lines.")
     return {"features": tuple(needs), "needs": needs, "prices": prices | groups}
 
 
 def _check_columns(columns: Iterable[str], where: str) -> None:
     have = list(columns)
     if "feature" not in have or "cost" not in have:
-        raise ValueError(
-            f"Cost file '{where}' needs the columns feature,cost[,group,group_cost]; it has {have}."
-        )
+        raise ValueError(f"Cost file '{where}' needs the columns feature,cost[,group,group_cost]; it has {have}.")
     unknown = [c for c in have if c not in COLUMNS]
     if unknown:
         raise ValueError(f"Cost file '{where}' has unknown columns {unknown}; it knows {list(COLUMNS)}.")

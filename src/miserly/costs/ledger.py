@@ -88,9 +88,7 @@ class RowAccounts:
         kinds, kind = np.unique(np.ascontiguousarray(keys).view(f"V{keys.shape[1] * 8}"), return_inverse=True)
         table = kinds.view(np.uint64).reshape(len(kinds), keys.shape[1])
         after = [
-            self.ledger.after(
-                self.accounts[int(line[0])], int.from_bytes(line[1:].tobytes(), "little"), learners
-            )
+            self.ledger.after(self.accounts[int(line[0])], int.from_bytes(line[1:].tobytes(), "little"), learners)
             for line in table
         ]
         affordable = np.fromiter((a.total <= budget for a in after), bool, len(after))

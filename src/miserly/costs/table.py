@@ -39,9 +39,7 @@ class CostTable:
         features = tuple(str(f) for f in self.features)
         if len(set(features)) < len(features):
             twice = sorted({f for f in features if features.count(f) > 1})
-            raise ValueError(
-                f"A feature is priced once, but {_some(twice)} stands twice. Remove the second line."
-            )
+            raise ValueError(f"A feature is priced once, but {_some(twice)} stands twice. Remove the second line.")
         given = {str(f): (a,) if isinstance(a, str) else tuple(a) for f, a in dict(self.needs).items()}
         _same_features(features, given)
         needs = {f: tuple(dict.fromkeys(str(a) for a in given[f])) for f in features}
@@ -101,9 +99,7 @@ class CostTable:
     @classmethod
     def from_frame(cls, frame: Any, *, evaluation: float = 0.0, unit: str = "units") -> CostTable:
         """Read a dataframe (pandas, polars, pyarrow) with the columns of `from_csv`."""
-        return cls(
-            **files.from_records(files.read_frame(frame), "the frame"), evaluation=evaluation, unit=unit
-        )
+        return cls(**files.from_records(files.read_frame(frame), "the frame"), evaluation=evaluation, unit=unit)
 
     @classmethod
     def from_toml(cls, path: str | Path) -> CostTable:
@@ -167,9 +163,7 @@ class CostTable:
             self._mask_of(feature)
         needs = {f: self.needs[f] for f in kept}
         wanted = {a for acquisitions in needs.values() for a in acquisitions}
-        return replace(
-            self, features=kept, needs=needs, prices={a: p for a, p in self.prices.items() if a in wanted}
-        )
+        return replace(self, features=kept, needs=needs, prices={a: p for a, p in self.prices.items() if a in wanted})
 
     def bind(self, columns: Sequence[str] | int) -> CostTable:
         """The table in the order of a data set's columns (their names, or their number); refuses a mismatch."""
@@ -282,9 +276,7 @@ class CostTable:
         return replace(
             self,
             features=names,
-            needs={
-                new: tuple(own.get(a, a) for a in self.needs[old]) for old, new in zip(self.features, names)
-            },
+            needs={new: tuple(own.get(a, a) for a in self.needs[old]) for old, new in zip(self.features, names)},
             prices={own.get(a, a): p for a, p in self.prices.items()},
             named=True,
         )
@@ -307,9 +299,7 @@ def _price(what: str, price: Any) -> float:
 def _same_features(features: tuple[str, ...], needs: Mapping[str, Any]) -> None:
     lost = [f for f in features if f not in needs]
     if lost:
-        raise ValueError(
-            f"No needs are given for {_some(lost)}. Add what each needs (an empty list if it is free)."
-        )
+        raise ValueError(f"No needs are given for {_some(lost)}. Add what each needs (an empty list if it is free).")
     extra = [f for f in needs if f not in set(features)]
     if extra:
         raise ValueError(f"Needs are given for {_some(extra)}, which the features do not list.")

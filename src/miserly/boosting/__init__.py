@@ -1,0 +1,29 @@
+"""Gradient boosting whose splits pay for each first use of an acquisition."""
+
+from miserly.boosting.backend import Backend, LocalBackend, NodeSums, Split
+from miserly.boosting.binning import BinnedData, bin_data
+from miserly.boosting.boost import Boosted, Settings, boost
+from miserly.boosting.grower import Grower, GrownTree, Limits
+from miserly.boosting.losses import LogLoss, Loss, SoftmaxLoss, SquaredHingeLoss, SquaredLoss
+from miserly.boosting.shop import Shop
+
+__all__ = [
+    "Backend",
+    "BinnedData",
+    "Boosted",
+    "Grower",
+    "GrownTree",
+    "Limits",
+    "LocalBackend",
+    "LogLoss",
+    "Loss",
+    "NodeSums",
+    "Settings",
+    "Shop",
+    "SoftmaxLoss",
+    "Split",
+    "SquaredHingeLoss",
+    "SquaredLoss",
+    "bin_data",
+    "boost",
+]

@@ -1,0 +1,188 @@
+"""One cost-sensitive regression tree, grown split by split under the exact first-use rule.
+
+Every open leaf keeps its best raw gain per feature. The next split is the best of raw gain − present price over all
+open leaves and features, so a purchase in one leaf re-prices all the others without recounting. A feature whose price
+exceeds all the squared error left in a leaf cannot win there; it is counted only if a later purchase makes it cheaper.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from miserly.boosting.backend import Backend, NodeSums, Split
+from miserly.boosting.shop import Shop
+from miserly.kernels import histograms as kernels
+
+SLACK = 1.0 + 1e-9
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How far a tree may grow; None is no limit."""
+
+    max_depth: int | None = 3
+    max_leaf_nodes: int | None = None
+    min_samples_leaf: int = 20
+
+
+@dataclass(frozen=True)
+class GrownTree:
+    """The splits of a tree in the order of growing, and its leaves."""
+
+    splits: tuple[Split, ...]
+    leaves: tuple[int, ...]
+
+    @property
+    def gain(self) -> float:
+        """Raw gain of all splits."""
+        return math.fsum(split.gain for split in self.splits)
+
+    @property
+    def score(self) -> float:
+        """Gain less what was paid."""
+        return math.fsum(x for split in self.splits for x in (split.gain, -split.price))
+
+    @property
+    def bought(self) -> list[int]:
+        """The acquisitions that the tree bought."""
+        return [a for split in self.splits for a in split.bought]
+
+
+@dataclass
+class _Leaf:
+    """An open leaf: its sums, the histograms counted so far, and the best raw gain of each counted feature."""
+
+    node: int
+    depth: int
+    sums: NodeSums
+    bound: float
+    place: np.ndarray
+    gains: np.ndarray
+    cuts: np.ndarray
+    missing_right: np.ndarray
+    histograms: np.ndarray = field(default_factory=lambda: np.empty((0, kernels.N_BINS), np.int64))
+    best: tuple[float, int] = (-math.inf, -1)
+
+
+class Grower:
+    """Grows trees on a backend's rows, buying from a shop that outlives the tree."""
+
+    def __init__(self, backend: Backend, shop: Shop, limits: Limits) -> None:
+        self._backend, self._shop, self._limits = backend, shop, limits
+        self._splittable = backend.data.n_bins > 0
+        self._most_leaves = limits.max_leaf_nodes or (1 << limits.max_depth if limits.max_depth else backend.n_rows)
+        self._min_rows = max(1, limits.min_samples_leaf)
+
+    def grow(self, output: int) -> GrownTree:
+        """Grow one tree for the gradients of one output; what it buys stays bought."""
+        sums, quantum = self._backend.begin(output)
+        self._scale = 0.5 * quantum * quantum / self._backend.n_rows
+        self._splits: list[Split] = []
+        root = self._leaf(0, 0, sums)
+        self._leaves: dict[int, _Leaf] = {0: root}
+        if self._can_split(root):
+            self._count(root, self._wanted(root))
+        while len(self._leaves) < self._most_leaves:
+            leaf = max(self._leaves.values(), key=lambda leaf: (leaf.best[0], -leaf.node))
+            if not leaf.best[0] > 0:
+                break
+            self._split(leaf)
+        return GrownTree(tuple(self._splits), tuple(self._leaves))
+
+    def _split(self, leaf: _Leaf) -> None:
+        """Make a leaf's best split, pay for it, and look again wherever it changed something."""
+        f = leaf.best[1]
+        price = float(self._shop.prices[f])
+        bought = self._shop.buy(f)
+        split = Split(
+            node=leaf.node,
+            left=2 * len(self._splits) + 1,
+            feature=f,
+            cut=int(leaf.cuts[f]),
+            missing_right=bool(leaf.missing_right[f]),
+            gain=float(leaf.gains[f]),
+            price=price,
+            bought=tuple(int(a) for a in bought),
+        )
+        self._splits.append(split)
+        left = self._backend.apply(split)
+        children = [
+            self._leaf(split.left, leaf.depth + 1, left),
+            self._leaf(split.left + 1, leaf.depth + 1, leaf.sums - left),
+        ]
+        del self._leaves[leaf.node]
+        self._leaves |= {child.node: child for child in children}
+        if len(self._leaves) < self._most_leaves:
+            if len(bought):
+                self._reprice(children)
+            self._open(leaf, children)
+
+    def _reprice(self, new: Sequence[_Leaf]) -> None:
+        """After a purchase: features that became affordable in an open leaf are counted there, all bests renewed."""
+        for leaf in self._leaves.values():
+            if leaf not in new and self._can_split(leaf):
+                self._count(leaf, self._wanted(leaf) & (leaf.place < 0))
+
+    def _open(self, parent: _Leaf, children: list[_Leaf]) -> None:
+        """Count the smaller child; the larger one is the parent less that."""
+        small, large = sorted(children, key=lambda child: child.sums.n_rows)
+        if not self._can_split(large):
+            return
+        known = parent.place >= 0
+        want_large = self._wanted(large)
+        want_small = self._wanted(small) if self._can_split(small) else np.zeros_like(known)
+        derived = np.flatnonzero(want_large & known)
+        self._count(small, want_small | (want_large & known))
+        difference = np.empty((len(derived), kernels.N_BINS), np.int64)
+        kernels.subtract(parent.histograms, parent.place[derived], small.histograms, small.place[derived], difference)
+        self._search(large, derived.astype(np.int32), difference)
+        if (want_large & ~known).any():
+            self._count(large, want_large & ~known)
+        if not self._can_split(small):
+            small.best = (-math.inf, -1)
+
+    def _count(self, leaf: _Leaf, features: np.ndarray) -> None:
+        """Have the backend count these features in a leaf, and search them."""
+        numbers = np.flatnonzero(features).astype(np.int32)
+        counted = np.empty((0, kernels.N_BINS), np.int64)
+        if len(numbers):
+            counted = self._backend.histograms([leaf.node], numbers)[0]
+        self._search(leaf, numbers, counted)
+
+    def _search(self, leaf: _Leaf, features: np.ndarray, histograms: np.ndarray) -> None:
+        """Find the best split of newly counted features, and the leaf's best at present prices."""
+        if len(features):
+            leaf.place[features] = len(leaf.histograms) + np.arange(len(features))
+            leaf.histograms = np.concatenate([leaf.histograms, histograms]) if len(leaf.histograms) else histograms
+            n_bins, total = self._backend.data.n_bins, np.int64(leaf.sums.total)
+            found = (leaf.gains, leaf.cuts, leaf.missing_right)
+            kernels.best_splits(histograms, features, n_bins, total, self._min_rows, self._scale, *found)
+        net = leaf.gains - self._shop.prices
+        f = int(np.argmax(net))
+        leaf.best = (float(net[f]), f)
+
+    def _leaf(self, node: int, depth: int, sums: NodeSums) -> _Leaf:
+        n = self._backend.data.n_features
+        bound = self._scale * (sums.squares - sums.gradient**2 / sums.n_rows) * SLACK
+        return _Leaf(
+            node,
+            depth,
+            sums,
+            bound,
+            np.full(n, -1, np.int32),
+            np.full(n, -np.inf),
+            np.zeros(n, np.int32),
+            np.zeros(n, bool),
+        )
+
+    def _can_split(self, leaf: _Leaf) -> bool:
+        deep = self._limits.max_depth is not None and leaf.depth >= self._limits.max_depth
+        return not deep and leaf.sums.n_rows >= 2 * self._min_rows
+
+    def _wanted(self, leaf: _Leaf) -> np.ndarray:
+        """Features that might pay in a leaf: a split cannot gain more than the squared error left there."""
+        return self._splittable & (self._shop.prices < leaf.bound)

@@ -1,0 +1,98 @@
+"""Scores to probabilities, one scalar at a time, so that one row and a batch give the same bits."""
+
+import math
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _sigmoid(z):
+    if z >= 0:
+        return 1.0 / (1.0 + math.exp(-z))
+    e = math.exp(z)
+    return e / (1.0 + e)
+
+
+@njit(cache=True, nogil=True)
+def sigmoid(z, out):
+    """Logistic function of each entry."""
+    for i in range(z.shape[0]):
+        for k in range(z.shape[1]):
+            out[i, k] = _sigmoid(z[i, k])
+
+
+@njit(cache=True, nogil=True)
+def softmax(z, out):
+    """Softmax of each row."""
+    for i in range(z.shape[0]):
+        top = z[i, 0]
+        for k in range(1, z.shape[1]):
+            top = max(top, z[i, k])
+        total = 0.0
+        for k in range(z.shape[1]):
+            out[i, k] = math.exp(z[i, k] - top)
+            total += out[i, k]
+        for k in range(z.shape[1]):
+            out[i, k] /= total
+
+
+@njit(cache=True, nogil=True)
+def vote(z, n_classes, out):
+    """One-vs-one votes of each row, pairs (0,1), (0,2), …, (1,2), …; a positive score is a vote for the first."""
+    for i in range(z.shape[0]):
+        out[i] = 0.0
+        pair = 0
+        for a in range(n_classes):
+            for b in range(a + 1, n_classes):
+                out[i, a if z[i, pair] > 0 else b] += 1.0
+                pair += 1
+        for k in range(n_classes):
+            out[i, k] /= pair
+
+
+@njit(cache=True, nogil=True)
+def logistic_gradients(y, score, gradient, hessian):
+    """Negative gradient and hessian of the log-loss, y in {0, 1}."""
+    for i in range(y.size):
+        p = _sigmoid(score[i])
+        gradient[i] = y[i] - p
+        hessian[i] = p * (1.0 - p)
+
+
+@njit(cache=True, nogil=True)
+def softmax_gradients(y, score, gradient, hessian):
+    """Negative gradients and diagonal hessian of the multi-class log-loss; arrays are class × row."""
+    n_classes = score.shape[0]
+    for i in range(y.size):
+        top = score[0, i]
+        for k in range(1, n_classes):
+            top = max(top, score[k, i])
+        total = 0.0
+        for k in range(n_classes):
+            total += math.exp(score[k, i] - top)
+        for k in range(n_classes):
+            p = math.exp(score[k, i] - top) / total
+            gradient[k, i] = (1.0 if y[i] == k else 0.0) - p
+            hessian[k, i] = p * (1.0 - p)
+
+
+@njit(cache=True, nogil=True)
+def logistic_losses(y, score, out):
+    """Log-loss of each row, y in {0, 1}."""
+    for i in range(y.size):
+        m = score[i] if y[i] > 0 else -score[i]
+        out[i] = math.log1p(math.exp(-m)) if m >= 0 else -m + math.log1p(math.exp(m))
+
+
+@njit(cache=True, nogil=True)
+def softmax_losses(y, score, out):
+    """Multi-class log-loss of each row; score is class × row."""
+    for i in range(y.size):
+        top = score[0, i]
+        for k in range(1, score.shape[0]):
+            top = max(top, score[k, i])
+        total = 0.0
+        for k in range(score.shape[0]):
+            total += math.exp(score[k, i] - top)
+        out[i] = top + np.log(total) - score[y[i], i]

@@ -1,0 +1,169 @@
+"""Evaluating trees: batches in blocks of rows, one row for a request, and the walk that stops at each purchase.
+
+All trees lie in one table of nodes. `left` is the place of the left child, the right one is next to it; a leaf points
+to itself and its threshold is infinite, so every row may take `depth` steps without a test for leaves. Missing values
+go left unless `missing_right`. `slot` numbers the features that any tree uses, so that a block of rows is turned into
+columns of just those. Scores are added tree by tree in the given order, in a batch as for one row: the same bits.
+"""
+
+import numpy as np
+from numba import njit, prange
+
+BLOCK = 64
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _leaf(x, start, depth, feature, threshold, left, missing_right):
+    """Place of the leaf that a row falls in."""
+    at = start
+    for _ in range(depth):
+        v = x[feature[at]]
+        at = left[at] + ((v > threshold[at]) | ((v != v) & missing_right[at]))
+    return at
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _block_leaves(columns, start, depth, slot, threshold, left, missing_right, any_missing, at):
+    """Places of the leaves that a block of rows falls in, level by level."""
+    at[:] = start
+    if any_missing:
+        for _ in range(depth):
+            for i in range(BLOCK):
+                a = at[i]
+                v = columns[slot[a], i]
+                at[i] = left[a] + ((v > threshold[a]) | ((v != v) & missing_right[a]))
+        return
+    if depth > 0:
+        column = columns[slot[start]]
+        cut = threshold[start]
+        child = left[start]
+        for i in range(BLOCK):
+            at[i] = child + (column[i] > cut)
+    for _ in range(depth - 1):
+        for i in range(BLOCK):
+            a = at[i]
+            at[i] = left[a] + (columns[slot[a], i] > threshold[a])
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def add_trees(X, rows, trees, used, learners, pointer, output, weight, keep, values, known, scores):
+    """Add the weighted values of some trees to the scores of some rows.
+
+    Learners with a place in `keep` serve several nodes: their value is computed once per row and kept in `values`.
+    """
+    start, depth, _, slot, threshold, left, missing_right, value = trees
+    n = rows.size
+    for block in prange((n + BLOCK - 1) // BLOCK):
+        first = block * BLOCK
+        size = min(BLOCK, n - first)
+        columns = np.zeros((used.size, BLOCK))
+        any_missing = False
+        for i in range(size):
+            r = rows[first + i]
+            for j in range(used.size):
+                v = X[r, used[j]]
+                any_missing |= v != v
+                columns[j, i] = v
+        at = np.empty(BLOCK, np.int32)
+        h = np.empty(BLOCK)
+        for e in range(learners.size):
+            t = learners[e]
+            place = keep[t]
+            fresh = place < 0
+            for i in range(size):
+                fresh = fresh or not known[rows[first + i], place]
+            if fresh:
+                _block_leaves(columns, start[t], depth[t], slot, threshold, left, missing_right, any_missing, at)
+                for i in range(size):
+                    h[i] = value[at[i]]
+                    if place >= 0:
+                        values[rows[first + i], place] = h[i]
+                        known[rows[first + i], place] = True
+            else:
+                for i in range(size):
+                    h[i] = values[rows[first + i], place]
+            for j in range(pointer[e], pointer[e + 1]):
+                for i in range(size):
+                    scores[rows[first + i], output[j]] += weight[j] * h[i]
+
+
+@njit(cache=True, nogil=True)
+def add_trees_to_row(x, trees, learners, pointer, output, weight, keep, values, known, score):
+    """The same for one row, on the caller's thread."""
+    start, depth, feature, _, threshold, left, missing_right, value = trees
+    for e in range(learners.size):
+        t = learners[e]
+        place = keep[t]
+        if place >= 0 and known[place]:
+            h = values[place]
+        else:
+            h = value[_leaf(x, start[t], depth[t], feature, threshold, left, missing_right)]
+            if place >= 0:
+                values[place] = h
+                known[place] = True
+        for j in range(pointer[e], pointer[e + 1]):
+            score[output[j]] += weight[j] * h
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def add_columns(X, rows, columns, pointer, output, weight, scores):
+    """Add weighted raw features to the scores of some rows."""
+    for i in prange(rows.size):
+        r = rows[i]
+        for e in range(columns.size):
+            for j in range(pointer[e], pointer[e + 1]):
+                scores[r, output[j]] += weight[j] * X[r, columns[e]]
+
+
+@njit(cache=True, nogil=True)
+def add_columns_to_row(x, columns, pointer, output, weight, score):
+    """The same for one row, on the caller's thread."""
+    for e in range(columns.size):
+        for j in range(pointer[e], pointer[e + 1]):
+            score[output[j]] += weight[j] * x[columns[e]]
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def buy_paths(X, rows, trees, learners, needs, bought):
+    """Mark what each row must own to walk its own paths through some trees; `needs` are bit words per feature."""
+    start, _, feature, _, threshold, left, missing_right, _ = trees
+    for i in prange(rows.size):
+        r = rows[i]
+        for e in range(learners.size):
+            at = start[learners[e]]
+            while left[at] != at:
+                f = feature[at]
+                for w in range(needs.shape[1]):
+                    bought[i, w] |= needs[f, w]
+                v = X[r, f]
+                at = left[at] + ((v > threshold[at]) | ((v != v) & missing_right[at]))
+
+
+@njit(cache=True, nogil=True)
+def walk_until_purchase(X, rows, trees, learners, needs, owned, entry, place, wants):
+    """Walk each row's trees until a split needs what the row does not own; `wants` is that feature, or -1 at the end.
+
+    `entry` (which learner) and `place` (which split, -1 for the root) say where each row stands, so that the walk goes
+    on from there after the purchase. Rows whose `wants` is -1 already are left alone.
+    """
+    start, _, feature, _, threshold, left, missing_right, _ = trees
+    for i in range(rows.size):
+        if wants[i] == -1:
+            continue
+        wants[i] = -1
+        while entry[i] < learners.size and wants[i] == -1:
+            at = start[learners[entry[i]]] if place[i] < 0 else place[i]
+            while left[at] != at:
+                f = feature[at]
+                lacks = False
+                for w in range(needs.shape[1]):
+                    lacks |= (needs[f, w] & ~owned[i, w]) != 0
+                if lacks:
+                    wants[i] = f
+                    place[i] = at
+                    break
+                v = X[rows[i], f]
+                at = left[at] + ((v > threshold[at]) | ((v != v) & missing_right[at]))
+            if wants[i] == -1:
+                entry[i] += 1
+                place[i] = -1

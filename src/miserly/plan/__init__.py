@@ -1,0 +1,24 @@
+"""What every model ends as: a dictionary of weak learners and a small graph of linear scorers over it."""
+
+from miserly.plan.dictionary import Dictionary, RawFeatures, Trees, stack_trees
+from miserly.plan.file import PlanFileError, load_plan
+from miserly.plan.node import EXIT, Gate, Node
+from miserly.plan.plan import Plan
+from miserly.plan.run import Run
+from miserly.plan.walk import ListWalk, Walk
+
+__all__ = [
+    "EXIT",
+    "Dictionary",
+    "Gate",
+    "ListWalk",
+    "Node",
+    "Plan",
+    "PlanFileError",
+    "RawFeatures",
+    "Run",
+    "Trees",
+    "Walk",
+    "load_plan",
+    "stack_trees",
+]

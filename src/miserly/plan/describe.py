@@ -1,0 +1,122 @@
+"""A plan for people: its purchases as a table, its graph in words and for Graphviz."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from miserly.costs.ledger import set_bits
+from miserly.plan.node import EXIT
+from miserly.plan.program import next_nodes
+
+if TYPE_CHECKING:
+    from miserly.plan.plan import Plan
+
+
+def purchases(plan: Plan) -> list[dict[str, Any]]:
+    """One line per node that buys something that rows do not certainly own: what, its price, what it serves.
+
+    `learners` and `gain` count the node and those that follow it without buying anything.
+    """
+    ledger = plan.program("none").ledger
+    lines: list[dict[str, Any]] = []
+    for k, node in enumerate(plan.nodes):
+        new = _new_acquisitions(plan, k)
+        if new or not lines:
+            lines.append(
+                {
+                    "node": k,
+                    "buys": [plan.costs.acquisitions[a] for a in set_bits(new)],
+                    "price": ledger.price(new),
+                    "learners": 0,
+                    "evaluation": 0.0,
+                    "gain": 0.0,
+                }
+            )
+        line = lines[-1]
+        line["learners"] += len(node.learners)
+        line["evaluation"] += ledger.price(0, plan.purchase(k)[1])
+        line["gain"] += node.gain
+    return lines
+
+
+def in_words(plan: Plan) -> str:
+    """What the plan is, what it buys in which order, and where its gates send rows."""
+    unit = plan.costs.unit
+    kinds = {"raw": "features", "trees": "trees"}
+    lines = [
+        f"{plan.notes.get('estimator', 'A plan')}: {len(plan.nodes)} nodes over {len(plan.dictionary)} "
+        f"{kinds[plan.dictionary.kind]}, charged by {plan.charge}; answers {_answers(plan)}.",
+        f"It may buy {len(_bought(plan))} of {len(plan.costs.acquisitions)} acquisitions "
+        f"for {_whole_price(plan):g} {unit} in all; evaluation {plan.costs.evaluation_text}.",
+        "Before any purchase it answers "
+        + ", ".join(f"{p:.4g}" for p in plan.prior)
+        + (" (scores)." if plan.classes is not None else "."),
+    ]
+    for line in purchases(plan):
+        gain = "" if math.isnan(line["gain"]) else f", gain {line['gain']:.4g}"
+        what = ", ".join(line["buys"]) or "nothing"
+        lines.append(
+            f"  node {line['node']}: buys {what} for {line['price']:g} {unit}; {line['learners']} learners{gain}"
+        )
+        gate = plan.nodes[line["node"]].gate
+        if gate.kind != "open":
+            node = plan.nodes[line["node"]]
+            lines.append(f"    {gate.describe()}: to {_place(node.passed)}; otherwise to {_place(node.failed)}")
+    return "\n".join(lines)
+
+
+def to_dot(plan: Plan) -> str:
+    """The graph for Graphviz; what each node buys is written into it."""
+    lines = ["digraph plan {", "  node [shape=box, fontname=Helvetica];"]
+    exits = False
+    for k, node in enumerate(plan.nodes):
+        bought = [plan.costs.acquisitions[a] for a in set_bits(_new_acquisitions(plan, k))]
+        shown = ", ".join(bought[:4]) + (f" and {len(bought) - 4} more" if len(bought) > 4 else "")
+        lines.append(f'  n{k} [label="{_quoted(f"{k}: buys {shown}" if bought else str(k))}"];')
+        ways = {node.passed: "" if node.gate.kind == "open" else node.gate.describe()}
+        if node.gate.kind != "open":
+            ways.setdefault(node.failed, "otherwise")
+        for way, label in ways.items():
+            exits |= way == EXIT
+            target = "exit" if way == EXIT else f"n{way}"
+            lines.append(f'  n{k} -> {target} [label="{_quoted(label)}"];')
+    if exits:
+        lines.append('  exit [shape=plain, label="answer"];')
+    return "\n".join([*lines, "}"])
+
+
+def _new_acquisitions(plan: Plan, k: int) -> int:
+    before = 0 if k in plan.roots else -1
+    for parent, node in enumerate(plan.nodes[:k]):
+        if k in next_nodes(node):
+            before &= plan.owned_at(parent)[0]
+    return plan.purchase(k)[0] & ~before
+
+
+def _bought(plan: Plan) -> list[int]:
+    everything = 0
+    for k in range(len(plan.nodes)):
+        everything |= plan.purchase(k)[0]
+    return list(set_bits(everything))
+
+
+def _whole_price(plan: Plan) -> float:
+    return plan.program("none").ledger.price(sum(1 << a for a in _bought(plan)))
+
+
+def _answers(plan: Plan) -> str:
+    if plan.classes is None:
+        return "a number"
+    shown = ", ".join(str(c) for c in np.asarray(plan.classes)[:8])
+    return f"one of {shown}" + (", …" if len(plan.classes) > 8 else "")
+
+
+def _place(node: int) -> str:
+    return "the exit" if node == EXIT else f"node {node}"
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')

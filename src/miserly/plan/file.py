@@ -1,0 +1,260 @@
+"""The plan file: a zip of one JSON header and raw arrays. Data only: no pickle, no code.
+
+Everything is checked on load, so that a damaged or foreign file gives an error that says what is wrong; a file is
+written beside its place and moved there when it is complete.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from miserly.costs import CostTable
+from miserly.plan.dictionary import KINDS
+from miserly.plan.node import Gate, Node
+
+if TYPE_CHECKING:
+    from miserly.plan.plan import Plan
+
+FORMAT = "miserly-plan"
+VERSION = 1
+MOST_BYTES = 1 << 34
+
+
+class PlanFileError(ValueError):
+    """A file that is not a plan, or is damaged, or is from a newer version."""
+
+
+class _NodeHeader(msgspec.Struct, forbid_unknown_fields=True):
+    n_learners: int
+    outputs: list[int]
+    combine: str
+    activation: str
+    calibrated: bool
+    routed: bool
+    gate: str
+    direction: int
+    k: int
+    passed: int
+    failed: int
+    tier: int
+
+
+class _Header(msgspec.Struct, forbid_unknown_fields=True):
+    format: str
+    version: int
+    costs: dict[str, Any]
+    dictionary: str
+    nodes: list[_NodeHeader]
+    link: str
+    has_classes: bool
+    roots: list[int]
+    charge: str
+    notes: dict[str, Any]
+
+
+def save_plan(plan: Plan, path: str | Path) -> None:
+    """Write a plan to a file, whole or not at all."""
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"Cannot save the plan: the folder '{path.parent}' does not exist.")
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            _write(plan, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        raise OSError(
+            error.errno, f"Cannot save the plan to '{path}': {error.strerror}. Nothing was changed."
+        ) from error
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+
+
+def load_plan(path: str | Path) -> Plan:
+    """Read a plan file; anything that is not a sound plan of this version or an older one is refused."""
+    from miserly.plan.plan import Plan
+
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if sum(item.file_size for item in archive.infolist()) > MOST_BYTES:
+                raise PlanFileError(f"'{path}' unpacks to more than {MOST_BYTES >> 30} GiB; that is no plan.")
+            header = _read_header(archive, path)
+            arrays = {
+                name[len("arrays/") : -len(".npy")]: _read_array(archive, name)
+                for name in archive.namelist()
+                if name.startswith("arrays/") and name.endswith(".npy")
+            }
+    except (zipfile.BadZipFile, EOFError, zipfile.zlib.error) as error:  # type: ignore[attr-defined]
+        raise PlanFileError(f"'{path}' is not a plan file, or it is damaged: {error}.") from error
+    try:
+        return Plan(
+            costs=CostTable(**header.costs),
+            dictionary=_dictionary(header, arrays),
+            nodes=_nodes(header, arrays),
+            prior=arrays["prior"],
+            link=header.link,  # type: ignore[arg-type]
+            classes=arrays["classes"] if header.has_classes else None,
+            roots=tuple(header.roots),
+            charge=header.charge,  # type: ignore[arg-type]
+            notes=header.notes,
+        )
+    except (KeyError, ValueError, TypeError, IndexError) as error:
+        raise PlanFileError(f"The plan file '{path}' does not fit together: {error}") from error
+
+
+def _write(plan: Plan, file: Any) -> None:
+    nodes = plan.nodes
+    header = _Header(
+        format=FORMAT,
+        version=VERSION,
+        costs=plan.costs.to_dict(),
+        dictionary=plan.dictionary.kind,
+        nodes=[_node_header(node) for node in nodes],
+        link=plan.link,
+        has_classes=plan.classes is not None,
+        roots=list(plan.roots),
+        charge=plan.charge,
+        notes=dict(plan.notes),
+    )
+    arrays: dict[str, NDArray[Any]] = {f"dictionary.{k}": v for k, v in plan.dictionary.arrays().items()}
+    arrays["prior"] = plan.prior
+    if plan.classes is not None:
+        arrays["classes"] = plan.classes.astype(str) if plan.classes.dtype == object else plan.classes
+    arrays["node.learners"] = _joined([n.learners for n in nodes], np.int32)
+    arrays["node.weights"] = _joined([n.weights.ravel() for n in nodes], np.float64)
+    arrays["node.bias"] = _joined([n.bias for n in nodes], np.float64)
+    calibrated = [_calibration(n) for n in nodes if _is_calibrated(n)]
+    arrays["node.calibration"] = _joined(calibrated, np.float64)
+    arrays["node.routing"] = _joined([n.routing for n in nodes if n.routing is not None], np.float64)
+    arrays["node.numbers"] = np.array([(n.routing_bias, n.gate.value, n.gain) for n in nodes]).reshape(-1, 3)
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(_entry("plan.json"), msgspec.json.encode(header))
+        for name, array in arrays.items():
+            buffer = io.BytesIO()
+            np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
+            archive.writestr(_entry(f"arrays/{name}.npy"), buffer.getvalue())
+
+
+def _entry(name: str) -> zipfile.ZipInfo:
+    """A zip entry without the time of day, so that equal plans are equal files."""
+    info = zipfile.ZipInfo(name)
+    info.compress_type = zipfile.ZIP_DEFLATED
+    return info
+
+
+def _node_header(node: Node) -> _NodeHeader:
+    return _NodeHeader(
+        n_learners=len(node.learners),
+        outputs=list(node.outputs),
+        combine=node.combine,
+        activation=node.activation,
+        calibrated=_is_calibrated(node),
+        routed=node.routing is not None,
+        gate=node.gate.kind,
+        direction=node.gate.direction,
+        k=node.gate.k,
+        passed=node.passed,
+        failed=node.failed,
+        tier=node.tier,
+    )
+
+
+def _is_calibrated(node: Node) -> bool:
+    return node.scale is not None or node.offset is not None
+
+
+def _calibration(node: Node) -> NDArray[np.float64]:
+    ones, zeros = np.ones(len(node.outputs)), np.zeros(len(node.outputs))
+    parts = (ones if node.scale is None else node.scale, zeros if node.offset is None else node.offset)
+    return np.concatenate(parts)
+
+
+def _joined(parts: list[Any], dtype: Any) -> NDArray[Any]:
+    return np.concatenate(parts).astype(dtype) if parts else np.zeros(0, dtype)
+
+
+def _read_header(archive: zipfile.ZipFile, path: str | Path) -> _Header:
+    if "plan.json" not in archive.namelist():
+        raise PlanFileError(f"'{path}' is a zip file, but not a plan: it has no plan.json.")
+    text = archive.read("plan.json")
+    try:
+        kind = msgspec.json.decode(text)
+        if not isinstance(kind, dict) or kind.get("format") != FORMAT:
+            raise PlanFileError(f"'{path}' is not a Miserly plan.")
+        if not isinstance(kind.get("version"), int) or kind["version"] > VERSION:
+            raise PlanFileError(
+                f"'{path}' is of plan version {kind.get('version')}, this Miserly reads up to {VERSION}. Upgrade it."
+            )
+        return msgspec.json.decode(text, type=_Header)
+    except msgspec.DecodeError as error:
+        raise PlanFileError(f"The header of '{path}' is damaged: {error}.") from error
+
+
+def _read_array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
+    try:
+        return np.lib.format.read_array(io.BytesIO(archive.read(name)), allow_pickle=False)
+    except ValueError as error:
+        raise PlanFileError(f"The array {name} of the plan file is damaged: {error}.") from error
+
+
+def _dictionary(header: _Header, arrays: dict[str, NDArray[Any]]) -> Any:
+    if header.dictionary not in KINDS:
+        raise ValueError(f"unknown kind of dictionary {header.dictionary!r}")
+    kind = KINDS[header.dictionary]
+    return kind(**{name: arrays[f"dictionary.{name}"] for name in kind.array_types})
+
+
+def _nodes(header: _Header, arrays: dict[str, NDArray[Any]]) -> tuple[Node, ...]:
+    learners, weights, bias = (_Reader(arrays[f"node.{part}"]) for part in ("learners", "weights", "bias"))
+    calibration, routing = _Reader(arrays["node.calibration"]), _Reader(arrays["node.routing"])
+    numbers = arrays["node.numbers"]
+    if numbers.shape != (len(header.nodes), 3):
+        raise ValueError("the table of node numbers has the wrong size")
+    nodes = []
+    for h, (routing_bias, value, gain) in zip(header.nodes, numbers.tolist()):
+        n_outputs = len(h.outputs)
+        scale_offset = calibration.take(2 * n_outputs).reshape(2, -1) if h.calibrated else (None, None)
+        nodes.append(
+            Node(
+                learners=learners.take(h.n_learners),
+                weights=weights.take(h.n_learners * n_outputs).reshape(h.n_learners, n_outputs),
+                bias=bias.take(n_outputs),
+                outputs=tuple(h.outputs),
+                combine=h.combine,  # type: ignore[arg-type]
+                activation=h.activation,  # type: ignore[arg-type]
+                scale=scale_offset[0],
+                offset=scale_offset[1],
+                routing=routing.take(h.n_learners) if h.routed else None,
+                routing_bias=routing_bias,
+                gate=Gate(h.gate, value, h.direction, h.k),  # type: ignore[arg-type]
+                passed=h.passed,
+                failed=h.failed,
+                tier=h.tier,
+                gain=gain,
+            )
+        )
+    return tuple(nodes)
+
+
+class _Reader:
+    """Takes a joined array apart again."""
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self.array, self.at = array, 0
+
+    def take(self, n: int) -> NDArray[Any]:
+        if n < 0 or self.at + n > len(self.array):
+            raise ValueError("an array of the nodes is too short")
+        self.at += n
+        return self.array[self.at - n : self.at]

@@ -1,0 +1,56 @@
+"""How scores are read: as numbers, probabilities, labels."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from miserly.kernels import links as kernels
+
+Link = Literal["identity", "logistic", "softmax", "vote"]
+Scores = NDArray[np.float64]
+
+
+def n_outputs(link: Link, n_classes: int) -> int:
+    """How many scores a link reads for this many classes."""
+    if link == "vote":
+        return n_classes * (n_classes - 1) // 2
+    return 1 if link == "logistic" and n_classes == 2 else n_classes
+
+
+def sigmoid(z: Scores) -> Scores:
+    """Logistic function, the same bits for one row as for many."""
+    out = np.empty_like(z)
+    kernels.sigmoid(z, out)
+    return out
+
+
+def probabilities(link: Link, z: Scores, n_classes: int) -> Scores:
+    """Probability of each class: rows × classes. Votes are shares of the pairs won, not calibrated."""
+    if link == "logistic":
+        p = sigmoid(z)
+        if n_classes == 2 and z.shape[1] == 1:
+            return np.hstack([1.0 - p, p])
+        total = p.sum(axis=1, keepdims=True)
+        return np.where(total > 0, p / np.where(total > 0, total, 1.0), 1.0 / n_classes)
+    out = np.empty((len(z), n_classes))
+    if link == "softmax":
+        kernels.softmax(z, out)
+    elif link == "vote":
+        kernels.vote(z, n_classes, out)
+    else:
+        raise ValueError("A plan with the identity link answers with numbers; it has no probabilities.")
+    return out
+
+
+def labels(link: Link, z: Scores, classes: NDArray[Any]) -> NDArray[Any]:
+    """The most probable class; ties go to the class that comes first, as in LibSVM."""
+    if link == "logistic" and z.shape[1] == 1:
+        best: NDArray[Any] = classes[(z[:, 0] > 0).astype(np.intp)]
+        return best
+    if link == "vote":
+        z = probabilities(link, z, len(classes))
+    best = classes[np.argmax(z, axis=1)]
+    return best

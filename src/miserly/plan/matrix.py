@@ -1,0 +1,49 @@
+"""The border of a plan: matrices and frames in, one C-ordered array of floats out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def as_matrix(X: Any, features: Sequence[str]) -> NDArray[Any]:
+    """Rows × features as float32 or float64; a frame must carry the plan's feature names in the plan's order."""
+    if not isinstance(X, np.ndarray):
+        X = _from_frame(X, features)
+    if X.ndim != 2 or X.shape[1] != len(features):
+        got = f"{X.shape[1]} columns" if X.ndim == 2 else f"an array of {X.ndim} dimensions"
+        raise ValueError(f"The plan reads {len(features)} features, X has {got}. Give one column per feature.")
+    if X.dtype not in (np.float32, np.float64):
+        try:
+            X = X.astype(np.float64)
+        except (TypeError, ValueError):
+            raise ValueError("X holds values that are not numbers. Encode strings as numbers first.") from None
+    return np.ascontiguousarray(X)
+
+
+def _from_frame(X: Any, features: Sequence[str]) -> NDArray[Any]:
+    names = getattr(X, "columns", None) if not hasattr(X, "column_names") else X.column_names
+    if names is None:
+        return np.asarray(X)
+    names = [str(name) for name in names]
+    if set(names) == set(features) and names != list(features):
+        raise ValueError("The columns of X stand in another order than at fit. Use X[list(plan.costs.features)].")
+    missing = [f for f in features if f not in set(names)]
+    if missing and not all(name.isdigit() for name in names):
+        raise ValueError(f"X lacks the features {missing[:5]} that the plan reads. Add these columns.")
+    if hasattr(X, "column_names"):
+        return np.column_stack([np.asarray(X.column(i)) for i in range(len(names))])
+    return np.asarray(X)
+
+
+def query_numbers(qid: Any, n_rows: int) -> NDArray[np.intp]:
+    """A number for the query of each row; without query ids all rows are one query."""
+    if qid is None:
+        return np.zeros(n_rows, np.intp)
+    ids = np.asarray(qid)
+    if ids.shape != (n_rows,):
+        raise ValueError(f"qid must give one query id per row: {n_rows} rows, got shape {ids.shape}.")
+    return np.unique(ids, return_inverse=True)[1].astype(np.intp)

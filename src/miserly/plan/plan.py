@@ -1,0 +1,252 @@
+"""The plan itself: data that can be saved, sent, drawn, priced and run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from miserly.costs import CostTable
+from miserly.plan import describe, file, links
+from miserly.plan.dictionary import Dictionary
+from miserly.plan.matrix import as_matrix, query_numbers
+from miserly.plan.node import EXIT, Node, _frozen
+from miserly.plan.program import Join, Program, next_nodes
+from miserly.plan.run import Run, run, stages
+from miserly.plan.truncate import affordable_nodes
+from miserly.plan.walk import ListWalk, Walk
+
+Charge = Literal["learner", "path"]
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A dictionary of weak learners and a graph of linear scorers over it, with the prices of everything it may buy.
+
+    Rows start at each of `roots` in turn with one account, with `prior` as the free answer; nodes lead only to later
+    nodes. `link` reads scores as numbers or, with `classes`, as probabilities. Under `charge="learner"` a node costs
+    all that its learners may look at; under "path" a row pays only for the splits it meets. `notes` are for people.
+    """
+
+    costs: CostTable
+    dictionary: Dictionary
+    nodes: tuple[Node, ...]
+    prior: NDArray[np.float64]
+    link: links.Link = "identity"
+    classes: NDArray[Any] | None = None
+    roots: tuple[int, ...] = (0,)
+    charge: Charge = "learner"
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "prior", _frozen(np.atleast_1d(self.prior), np.float64))
+        object.__setattr__(self, "nodes", tuple(self.nodes))
+        object.__setattr__(self, "roots", tuple(int(r) for r in self.roots))
+        if self.classes is not None:
+            object.__setattr__(self, "classes", _frozen(self.classes, None))
+        self._check()
+
+    def _check(self) -> None:
+        """Refuse a graph that could loop, or numbers that point outside what there is."""
+        n_nodes, n_learners = len(self.nodes), len(self.dictionary)
+        if self.charge not in ("learner", "path"):
+            raise ValueError(f"charge is 'learner' or 'path', got {self.charge!r}.")
+        if self.dictionary.n_features > len(self.costs.features):
+            raise ValueError("The dictionary uses features that the cost table does not list.")
+        if (self.link == "identity") != (self.classes is None):
+            raise ValueError("A plan has classes exactly if its link is not the identity.")
+        if self.classes is not None and links.n_outputs(self.link, len(self.classes)) != len(self.prior):
+            raise ValueError(
+                f"{len(self.classes)} classes with the {self.link} link do not read {len(self.prior)} scores."
+            )
+        if not all(0 <= root < n_nodes for root in self.roots) or bool(self.roots) != bool(self.nodes):
+            raise ValueError("A plan's roots are numbers of its nodes.")
+        for k, node in enumerate(self.nodes):
+            if any(way != EXIT and not k < way < n_nodes for way in (node.passed, node.failed)):
+                raise ValueError(
+                    f"Node {k} must lead to later nodes or to the exit, not to {node.passed}, {node.failed}."
+                )
+            if len(node.learners) and not (node.learners.min() >= 0 and node.learners.max() < n_learners):
+                raise ValueError(f"Node {k} uses learners that the dictionary has not.")
+            if not all(0 <= j < len(self.prior) for j in node.outputs):
+                raise ValueError(f"Node {k} writes outputs that the plan has not.")
+            if node.gate.kind == "confidence" and self.classes is None:
+                raise ValueError(f"Node {k} asks for confidence, which a plan without classes cannot tell.")
+        self.costs.evaluation_prices(n_learners)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Plan) and (
+            self.costs == other.costs
+            and self.dictionary == other.dictionary
+            and self.nodes == other.nodes
+            and np.array_equal(self.prior, other.prior)
+            and (self.link, self.roots, self.charge) == (other.link, other.roots, other.charge)
+            and np.array_equal(self.classes, other.classes)  # type: ignore[arg-type]
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+    # ---- running ----------------------------------------------------------------------------------------------
+
+    def run(self, X: Any, qid: Any = None, budget: float | None = None, charge: Charge | None = None) -> Run:
+        """Scores, costs, exits of every row. Rows that cannot pay for a node within the budget answer before it."""
+        matrix = as_matrix(X, self.costs.features)
+        limit = math.inf if budget is None else float(budget)
+        if math.isnan(limit):
+            raise ValueError("The budget is not a number.")
+        query = query_numbers(qid, len(matrix))
+        return run(self, matrix, query, limit, charge or self.charge)
+
+    def score(self, X: Any, qid: Any = None, budget: float | None = None) -> NDArray[np.float64]:
+        """Raw scores: one column squeezed to a vector, several as rows × outputs."""
+        score = self.run(X, qid, budget).score
+        return score[:, 0] if score.shape[1] == 1 else score
+
+    def rank_score(self, X: Any, qid: Any = None, budget: float | None = None) -> NDArray[np.float64]:
+        """Scores to rank by: rows that left at a lower tier stand below all others, each tier in its own order."""
+        result = self.run(X, qid, budget)
+        score = result.score[:, 0]
+        if not any(node.tier for node in self.nodes):
+            return score
+        return result.tier + 0.5 * (1.0 + score / (1.0 + np.abs(score)))
+
+    def predict(self, X: Any, qid: Any = None, budget: float | None = None) -> NDArray[Any]:
+        """Labels, or numbers where there are no classes."""
+        return self.read(self.run(X, qid, budget).z)
+
+    def predict_proba(self, X: Any, qid: Any = None, budget: float | None = None) -> NDArray[np.float64]:
+        """Probability of each class."""
+        return self.probabilities(self.run(X, qid, budget).z)
+
+    def predict_cost(
+        self, X: Any, qid: Any = None, budget: float | None = None, charge: Charge | None = None
+    ) -> NDArray[np.float64]:
+        """What each row pays."""
+        return self.run(X, qid, budget, charge).cost
+
+    def start(self, budget: float | None = None) -> Walk:
+        """Begin one row without its values: the walk says what it needs."""
+        return Walk(self, math.inf if budget is None else float(budget))
+
+    def start_list(self, n_rows: int, budget: float | None = None) -> ListWalk:
+        """Begin the documents of one query; the budget is for each document."""
+        return ListWalk(self, n_rows, math.inf if budget is None else float(budget))
+
+    def read(self, z: NDArray[np.float64]) -> NDArray[Any]:
+        """Calibrated scores as labels, or as numbers."""
+        if self.classes is not None:
+            return links.labels(self.link, z, self.classes)
+        return z[:, 0] if z.shape[1] == 1 else z
+
+    def probabilities(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Calibrated scores as class probabilities."""
+        return links.probabilities(self.link, z, 0 if self.classes is None else len(self.classes))
+
+    # ---- what it is -------------------------------------------------------------------------------------------
+
+    @property
+    def n_outputs(self) -> int:
+        """How many scores a row has."""
+        return len(self.prior)
+
+    @property
+    def by_query(self) -> bool:
+        """Whether some gate compares the documents of a query."""
+        return any(node.gate.by_query for node in self.nodes)
+
+    @cached_property
+    def feature_numbers(self) -> dict[str, int]:
+        """The column of each feature."""
+        return {name: i for i, name in enumerate(self.costs.features)}
+
+    def program(self, join: Join) -> Program:
+        """The plan ready to run; made once for each way of joining nodes."""
+        if join not in self._programs:
+            self._programs[join] = Program(self, join)
+        return self._programs[join]
+
+    @cached_property
+    def _programs(self) -> dict[Join, Program]:
+        return {}
+
+    @cached_property
+    def _purchases(self) -> tuple[tuple[int, int], ...]:
+        masks = self.costs.feature_masks
+        of_learner: dict[int, int] = {}
+        for t in {int(t) for node in self.nodes for t in node.learners}:
+            of_learner[t] = 0
+            for f in self.dictionary.features_of(t):
+                of_learner[t] |= masks[f]
+        purchases = []
+        for node in self.nodes:
+            acquisitions = learners = 0
+            for t in node.learners:
+                acquisitions |= of_learner[int(t)]
+                learners |= 1 << int(t)
+            purchases.append((acquisitions, learners))
+        return tuple(purchases)
+
+    def purchase(self, node: int) -> tuple[int, int]:
+        """The acquisitions and the learners that a node needs, as bit sets."""
+        return self._purchases[node]
+
+    def owned_at(self, node: int) -> tuple[int, int]:
+        """What every row that has been through a node owns for certain (acquisitions, learners)."""
+        return self._owned[node]
+
+    @cached_property
+    def _owned(self) -> tuple[tuple[int, int], ...]:
+        before: dict[int, tuple[int, int]] = {}
+        owned: list[tuple[int, int]] = []
+        for k, node in enumerate(self.nodes):
+            have = (0, 0) if k in self.roots else before.get(k, (0, 0))
+            bought = self.purchase(k)
+            mine = (have[0] | bought[0], have[1] | bought[1])
+            owned.append(mine)
+            for way in next_nodes(node):
+                other = before.get(way, mine)
+                before[way] = (mine[0] & other[0], mine[1] & other[1])
+        return tuple(owned)
+
+    def stages(self, X: Any) -> Iterator[Run]:
+        """The state of all rows after each stage of a chain of open gates (an anytime plan)."""
+        if len(self.roots) > 1 or any(node.gate.kind != "open" for node in self.nodes):
+            raise ValueError("This plan is not a chain of stages: its rows go different ways.")
+        return stages(self, as_matrix(X, self.costs.features))
+
+    def truncate(self, budget: float) -> Plan:
+        """The plan without the nodes that a budget would stop before: it answers as `predict(budget=budget)` does."""
+        if self.charge == "path":
+            raise ValueError("Under charge='path' a budget is kept split by split. Use predict(X, budget=...).")
+        kept = affordable_nodes(self, float(budget))
+        number = {old: new for new, old in enumerate(kept)} | {EXIT: EXIT}
+        nodes = [
+            replace(node, passed=number.get(node.passed, EXIT), failed=number.get(node.failed, EXIT))
+            for node in (self.nodes[k] for k in kept)
+        ]
+        return replace(self, nodes=tuple(nodes), roots=tuple(number[r] for r in self.roots if r in number))
+
+    # ---- words, pictures, files -------------------------------------------------------------------------------
+
+    def describe(self) -> str:
+        """The plan in words: what it buys, in which order, at what price, and who goes where."""
+        return describe.in_words(self)
+
+    def purchases(self) -> list[dict[str, Any]]:
+        """A table of the purchases in the order of the nodes: what, for how much, serving how many learners."""
+        return describe.purchases(self)
+
+    def to_dot(self) -> str:
+        """The graph in Graphviz's language."""
+        return describe.to_dot(self)
+
+    def save(self, path: str | Path) -> None:
+        """Write one file of JSON and raw arrays; the old file stays whole if anything goes wrong."""
+        file.save_plan(self, path)

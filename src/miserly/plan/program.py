@@ -1,0 +1,149 @@
+"""A plan made ready to run: each node's learners as kernel arguments, its price as bit sets, free runs joined."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from miserly.costs import Ledger
+from miserly.plan.dictionary import Trees
+from miserly.plan.node import EXIT, Node
+
+if TYPE_CHECKING:
+    from miserly.plan.plan import Plan
+
+Join = Literal["none", "free", "all"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One node, or a run of nodes that only add up, as the kernels take it. `node` is the last of the run."""
+
+    first: int
+    last: int
+    node: Node
+    learners: NDArray[np.int32]
+    pointer: NDArray[np.int32]
+    column: NDArray[np.int32]
+    weight: NDArray[np.float64]
+    features: tuple[int, ...]
+    acquisitions: int
+    evaluated: int
+
+
+class Program:
+    """The steps of a plan. Nodes that only add are joined where a stop between them makes no difference:
+    "free" joins those that buy nothing more, "all" also across purchases (when no budget can stop a row)."""
+
+    def __init__(self, plan: Plan, join: Join) -> None:
+        self.plan = plan
+        n_outputs = plan.n_outputs
+        self.n_columns = 2 * n_outputs + 1
+        self.ledger = Ledger(plan.costs.price_list, plan.costs.evaluation_prices(len(plan.dictionary)))
+        self.words = _feature_words(plan)
+        uses = Counter(int(t) for node in plan.nodes for t in node.learners)
+        shared = sorted(t for t, count in uses.items() if count > 1) if isinstance(plan.dictionary, Trees) else []
+        self.keep = np.full(len(plan.dictionary), -1, np.int32)
+        self.keep[shared] = np.arange(len(shared))
+        self.n_kept = len(shared)
+        self.calibrated = any(n.scale is not None or n.offset is not None for n in plan.nodes)
+        self.steps: dict[int, Step] = {}
+        for run in self._runs(join):
+            self.steps[run[0]] = self._step(run)
+
+    def _runs(self, join: Join) -> list[list[int]]:
+        nodes = self.plan.nodes
+        entries = Counter(n.passed for n in nodes) + Counter(n.failed for n in nodes if n.gate.kind != "open")
+        owned = dict.fromkeys(self.plan.roots, (0, 0))
+        runs: list[list[int]] = []
+        for k, node in enumerate(nodes):
+            joined = (
+                join != "none"
+                and bool(runs)
+                and runs[-1][-1] == k - 1
+                and nodes[k - 1].gate.kind == "open"
+                and nodes[k - 1].passed == k
+                and k not in self.plan.roots
+                and entries[k] == 1
+                and node.is_sum
+                and nodes[k - 1].is_sum
+                and not node.bias.any()
+                and not (self.calibrated and join == "free")
+            )
+            acquisitions, learners = self.plan.purchase(k)
+            if joined and join == "free":
+                have = owned[runs[-1][0]]
+                joined = not (acquisitions & ~have[0] or self.ledger.price(0, learners & ~have[1]))
+            if joined:
+                runs[-1].append(k)
+            else:
+                runs.append([k])
+                owned[k] = self.plan.owned_at(k)
+        return runs
+
+    def _step(self, run: list[int]) -> Step:
+        plan = self.plan
+        pointer, column, weight = [0], [], []
+        learners: list[int] = []
+        acquisitions = evaluated = 0
+        for k in run:
+            node = plan.nodes[k]
+            direct = node.activation == "identity" and node.combine != "multiply"
+            base = 0 if direct else plan.n_outputs
+            for i, t in enumerate(node.learners):
+                learners.append(int(t))
+                for j in np.flatnonzero(node.weights[i]):
+                    column.append(base + node.outputs[j])
+                    weight.append(node.weights[i, j])
+                if node.routing is not None and node.routing[i]:
+                    column.append(2 * plan.n_outputs)
+                    weight.append(node.routing[i])
+                pointer.append(len(column))
+            bought, used = plan.purchase(k)
+            acquisitions |= bought
+            evaluated |= used
+        features = sorted({int(f) for t in set(learners) for f in plan.dictionary.features_of(t)})
+        return Step(
+            first=run[0],
+            last=run[-1],
+            node=plan.nodes[run[-1]],
+            learners=np.array(learners, np.int32),
+            pointer=np.array(pointer, np.int32),
+            column=np.array(column, np.int32),
+            weight=np.array(weight, np.float64),
+            features=tuple(features),
+            acquisitions=acquisitions,
+            evaluated=evaluated,
+        )
+
+
+def _feature_words(plan: Plan) -> NDArray[np.uint64]:
+    """The acquisitions that each feature needs as 64-bit words, for the kernels."""
+    n_words = max(1, -(-len(plan.costs.prices) // 64))
+    raw = b"".join(mask.to_bytes(n_words * 8, "little") for mask in plan.costs.feature_masks)
+    return np.frombuffer(raw, np.uint64).reshape(-1, n_words)
+
+
+def begin(node: Node, scores: NDArray[Any], n_outputs: int) -> NDArray[Any] | None:
+    """Set what the node's learners are added to; returns the columns of its own outputs if they stand apart."""
+    outputs = np.array(node.outputs)
+    if node.routing is not None:
+        scores[:, 2 * n_outputs] = node.routing_bias
+    if node.activation != "identity" or node.combine == "multiply":
+        scores[:, n_outputs + outputs] = node.bias
+        return outputs
+    if node.combine == "replace":
+        scores[:, outputs] = node.bias
+    elif node.bias.any():
+        scores[:, outputs] += node.bias
+    return None
+
+
+def next_nodes(node: Node) -> tuple[int, ...]:
+    """Where rows may go from a node."""
+    ways = (node.passed,) if node.gate.kind == "open" else (node.passed, node.failed)
+    return tuple(k for k in dict.fromkeys(ways) if k != EXIT)

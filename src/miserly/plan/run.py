@@ -1,0 +1,201 @@
+"""Running a plan on a full matrix: node by node, only the rows still in, all cores.
+
+The ledger's accounts decide who can afford a node; the scores are added in the same order as for a single row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from miserly.costs import RowAccounts
+from miserly.kernels import trees as kernels
+from miserly.plan import links
+from miserly.plan.dictionary import Trees
+from miserly.plan.gates import passes
+from miserly.plan.node import EXIT
+from miserly.plan.program import Program, Step, begin
+
+if TYPE_CHECKING:
+    from miserly.plan.plan import Plan
+
+BLOCK_CELLS = 1 << 22
+Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What happened to each row: scores as read where it left, what it paid, where and why it stopped."""
+
+    score: NDArray[np.float64]
+    z: NDArray[np.float64]
+    cost: NDArray[np.float64]
+    tier: NDArray[np.int64]
+    exit: NDArray[np.int64]
+    out_of_budget: NDArray[np.bool_]
+
+
+def run(plan: Plan, X: NDArray[Any], query: Rows, budget: float, charge: str) -> Run:
+    """Run a plan on all rows, in blocks (of whole queries where a gate compares documents) that bound the memory."""
+    program = plan.program("all" if budget == math.inf else "none" if charge == "path" else "free")
+    blocks = list(_blocks(program, query))
+    parts = [_Batch(program, X[rows] if len(blocks) > 1 else X, query[rows], budget, charge).run() for rows in blocks]
+    if len(parts) == 1:
+        return parts[0]
+    back = np.argsort(np.concatenate(blocks))
+    return Run(*(np.concatenate([getattr(p, name) for p in parts])[back] for name in Run.__dataclass_fields__))
+
+
+def stages(plan: Plan, X: NDArray[Any]) -> Iterator[Run]:
+    """Run a chain of open gates and tell the state of all rows after each node."""
+    program = plan.program("none")
+    batch = _Batch(program, X, np.zeros(len(X), np.intp), math.inf, plan.charge)
+    at = plan.roots[0] if plan.roots else EXIT
+    while at != EXIT:
+        batch.visit(program.steps[at], np.arange(len(X)), 0, {})
+        yield batch.result()
+        at = plan.nodes[at].passed
+
+
+def _blocks(program: Program, query: Rows) -> Iterator[Rows]:
+    """Row numbers of each block; rows of one query stay together and in order where the plan compares them."""
+    rows = np.arange(len(query))
+    size = len(rows) if not program.n_kept else max(64, BLOCK_CELLS // program.n_kept)
+    if len(rows) <= size:
+        yield rows
+        return
+    if not program.plan.by_query:
+        yield from np.split(rows, range(size, len(rows), size))
+        return
+    rows = np.argsort(query, kind="stable")
+    ends = np.flatnonzero(np.r_[np.diff(query[rows]) != 0, True]) + 1
+    first = 0
+    for end, following in zip(ends.tolist(), [*ends[1:].tolist(), len(rows) + size + 1]):
+        if following - first > size:
+            yield rows[first:end]
+            first = end
+
+
+class _Batch:
+    """The state of a block of rows on its way through the graph."""
+
+    def __init__(self, program: Program, X: NDArray[Any], query: Rows, budget: float, charge: str) -> None:
+        plan = program.plan
+        n = len(X)
+        self.program, self.plan, self.X, self.query, self.budget = program, plan, X, query, budget
+        self.by_path = charge == "path" and isinstance(plan.dictionary, Trees)
+        self.state = np.zeros((n, program.n_columns))
+        self.state[:, : plan.n_outputs] = plan.prior
+        self.scale, self.offset = np.ones((n, plan.n_outputs)), np.zeros((n, plan.n_outputs))
+        self.accounts = RowAccounts(program.ledger, n)
+        self.values = np.zeros((n if program.n_kept else 1, max(1, program.n_kept)))
+        self.known = np.zeros(self.values.shape, bool)
+        self.tier = np.zeros(n, np.int64)
+        self.exit = np.full((n, len(plan.roots)), EXIT, np.int64)
+        self.out_of_budget = np.zeros(n, bool)
+
+    def run(self) -> Run:
+        for number, root in enumerate(self.plan.roots):
+            waiting: dict[int, list[Rows]] = {root: [np.arange(len(self.X))]}
+            while waiting:
+                first = min(waiting)
+                rows = np.sort(np.concatenate(waiting.pop(first)))
+                self.visit(self.program.steps[first], rows, number, waiting)
+        return self.result()
+
+    def result(self) -> Run:
+        """What happened so far."""
+        score = self.state[:, : self.plan.n_outputs].copy()
+        z = score * self.scale + self.offset if self.program.calibrated else score
+        return Run(score, z, self.accounts.totals(), self.tier.copy(), self.exit.copy(), self.out_of_budget.copy())
+
+    def visit(self, step: Step, rows: Rows, root: int, waiting: dict[int, list[Rows]]) -> None:
+        affordable = self._buy(step, rows)
+        self.out_of_budget[rows[~affordable]] = True
+        rows = rows[affordable]
+        if not len(rows):
+            return
+        self._score(step, rows)
+        self.exit[rows, root] = step.last
+        self.tier[rows] = step.node.tier
+        passed = self._passed(step, rows)
+        for who, way in ((passed, step.node.passed), (~passed, step.node.failed)):
+            if way != EXIT and who.any():
+                waiting.setdefault(way, []).append(rows[who])
+
+    def _buy(self, step: Step, rows: Rows) -> NDArray[np.bool_]:
+        if not self.by_path:
+            return self.accounts.buy(rows, step.acquisitions, step.evaluated, self.budget)
+        words = self.program.words
+        trees = self.plan.dictionary.table  # type: ignore[attr-defined]
+        bought = np.zeros((len(rows), words.shape[1]), np.uint64)
+        if self.budget == math.inf:
+            kernels.buy_paths(self.X, rows, trees, step.learners, words, bought)
+            return self.accounts.buy_each(rows, bought, step.evaluated)
+        affordable = self.accounts.buy(rows, 0, step.evaluated, self.budget)
+        owned = self._owned_words(rows)
+        entry, place = np.zeros(len(rows), np.int64), np.full(len(rows), -1, np.int64)
+        wants = np.where(affordable, 0, -1).astype(np.int64)
+        while True:
+            kernels.walk_until_purchase(self.X, rows, trees, step.learners, words, owned, entry, place, wants)
+            asking = np.flatnonzero(wants >= 0)
+            if not len(asking):
+                return affordable
+            needed = words[wants[asking]]
+            paid = self.accounts.buy_each(rows[asking], needed, 0, self.budget)
+            owned[asking[paid]] |= needed[paid]
+            affordable[asking[~paid]] = False
+            wants[asking[~paid]] = -1
+
+    def _owned_words(self, rows: Rows) -> NDArray[np.uint64]:
+        n_words = self.program.words.shape[1]
+        raw = [a.owned.to_bytes(n_words * 8, "little") for a in self.accounts.accounts]
+        return np.frombuffer(b"".join(raw), np.uint64).reshape(-1, n_words)[self.accounts.of_row[rows]].copy()
+
+    def _score(self, step: Step, rows: Rows) -> None:
+        node, n_outputs = step.node, self.plan.n_outputs
+        everyone = len(rows) == len(self.X)
+        state = self.state if everyone else self.state[rows]
+        own = begin(node, state, n_outputs)
+        if not everyone:
+            self.state[rows] = state
+        edges = (step.learners, step.pointer, step.column, step.weight)
+        if isinstance(self.plan.dictionary, Trees):
+            trees = self.plan.dictionary
+            kernels.add_trees(
+                self.X, rows, trees.table, trees.used, *edges, self.program.keep, self.values, self.known, self.state
+            )
+        else:
+            columns = self.plan.dictionary.columns[step.learners]  # type: ignore[attr-defined]
+            kernels.add_columns(self.X, rows, columns, *edges[1:], self.state)
+        if own is not None:
+            z = self.state[np.ix_(rows, n_outputs + own)]
+            z = links.sigmoid(z) if node.activation == "logistic" else z
+            self.state[np.ix_(rows, own)] = combined(node.combine, self.state[np.ix_(rows, own)], z)
+        if self.program.calibrated:
+            at = np.ix_(rows, np.array(node.outputs))
+            self.scale[at] = 1.0 if node.scale is None else node.scale
+            self.offset[at] = 0.0 if node.offset is None else node.offset
+
+    def _passed(self, step: Step, rows: Rows) -> NDArray[np.bool_]:
+        node, n_outputs = step.node, self.plan.n_outputs
+        if node.gate.kind == "open":
+            return np.ones(len(rows), bool)
+        column = 2 * n_outputs if node.routing is not None else node.outputs[0]
+        confidence = None
+        if node.gate.kind == "confidence":
+            z = self.state[rows, :n_outputs]
+            if self.program.calibrated:
+                z = z * self.scale[rows] + self.offset[rows]
+            confidence = self.plan.probabilities(z).max(axis=1)
+        return passes(node.gate, self.state[rows, column], confidence, self.query[rows])
+
+
+def combined(how: str, score: NDArray[Any], own: NDArray[Any]) -> NDArray[Any]:
+    """The score so far joined with a node's own outputs."""
+    return own if how == "replace" else score + own if how == "add" else score * own

@@ -1,0 +1,288 @@
+"""One row, or the list of one query, through a plan without any I/O: the walk says what it needs, a driver supplies it.
+
+walk = plan.start(budget=50)
+while not walk.done:
+    walk.supply(get(walk.needs))
+walk.best
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from miserly.costs.ledger import Account, set_bits
+from miserly.kernels import trees as kernels
+from miserly.plan import links
+from miserly.plan.dictionary import Trees
+from miserly.plan.gates import passes
+from miserly.plan.node import EXIT
+from miserly.plan.program import Step, begin
+from miserly.plan.run import combined
+
+if TYPE_CHECKING:
+    from miserly.plan.plan import Plan
+
+ONE_ROW = np.zeros(1, np.intp)
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best answer so far: the value, the class probabilities if there are classes, the raw scores."""
+
+    value: Any
+    probabilities: NDArray[np.float64] | None
+    score: NDArray[np.float64]
+    tier: int
+
+
+class Walk:
+    """The way of one row. `needs` names what must be bought next; `stopped` says why it ended."""
+
+    def __init__(self, plan: Plan, budget: float = math.inf, in_list: bool = False) -> None:
+        self.plan = plan
+        self.budget = budget
+        self.by_path = plan.charge == "path" and isinstance(plan.dictionary, Trees)
+        self.program = plan.program("none" if self.by_path else "free")
+        self.account: Account = self.program.ledger.empty
+        self.tier = 0
+        self.stopped: str | None = None
+        self.needs: tuple[str, ...] = ()
+        self.bought: list[str] = []
+        self.exit = [EXIT] * len(plan.roots)
+        self.waiting: Step | None = None
+        self._in_list = in_list
+        self._asked = 0
+        self._x = np.full((1, len(plan.costs.features)), np.nan)
+        self._has = np.zeros(len(plan.costs.features), bool)
+        self._state = np.zeros((1, self.program.n_columns))
+        self._state[:, : plan.n_outputs] = plan.prior
+        self._scale = np.ones((1, plan.n_outputs))
+        self._offset = np.zeros((1, plan.n_outputs))
+        self._values = np.zeros(max(1, self.program.n_kept))
+        self._known = np.zeros(max(1, self.program.n_kept), bool)
+        self._root = 0
+        self._enter(plan.roots[0])
+
+    # ---- what a driver uses -----------------------------------------------------------------------------------
+
+    @property
+    def done(self) -> bool:
+        """Whether the answer is final."""
+        return self.stopped is not None
+
+    @property
+    def cost(self) -> float:
+        """What was paid so far."""
+        return self.account.total
+
+    @property
+    def best(self) -> Best:
+        """The answer of the last complete node (the free constant before the first)."""
+        plan = self.plan
+        score = self._state[:, : plan.n_outputs].copy()
+        z = score * self._scale + self._offset if self.program.calibrated else score
+        value = plan.read(z)[0]
+        proba = plan.probabilities(z)[0] if plan.classes is not None else None
+        return Best(value, proba, score[0], self.tier)
+
+    def supply(self, values: Mapping[str, float]) -> None:
+        """Take the values that the wanted acquisitions gave, pay for them, and go on as far as possible."""
+        if self.done or self.waiting is not None:
+            raise RuntimeError("This walk wants nothing: look at `needs` before supplying.")
+        number = self.plan.feature_numbers
+        for name, value in values.items():
+            if name not in number:
+                raise KeyError(f"The plan knows no feature {name!r}.")
+            self._x[0, number[name]] = value
+            self._has[number[name]] = True
+        wanted = [f for f in self._wanted_features() if not self._has[f]]
+        if wanted:
+            names = [self.plan.costs.features[f] for f in wanted]
+            raise KeyError(
+                f"The acquisitions {list(self.needs)} must give the features {names}; they were not supplied."
+            )
+        self.account = self.program.ledger.after(self.account, self._asked)
+        self.bought += self.needs
+        self._proceed()
+
+    def fail(self, acquisition: str) -> None:
+        """An acquisition cannot be had: the answer of the last complete node stands."""
+        self._stop(f"failed:{acquisition}")
+
+    def stop(self, reason: str) -> None:
+        """End the walk with the best answer so far, for the driver's own reason (a deadline, say)."""
+        if not self.done:
+            self._stop(reason)
+
+    # ---- the way through the graph ----------------------------------------------------------------------------
+
+    def _enter(self, first: int) -> None:
+        self._step = self.program.steps[first]
+        self._entry, self._place = np.zeros(1, np.int64), np.full(1, -1, np.int64)
+        evaluated = self.program.ledger.after(self.account, 0, self._step.evaluated)
+        if not self.by_path:
+            evaluated = self.program.ledger.after(evaluated, self._step.acquisitions)
+        if evaluated.total > self.budget:
+            self._leave("budget")
+            return
+        if self.by_path:
+            self.account = evaluated
+        self._proceed()
+
+    def _proceed(self) -> None:
+        """Ask for what the step still lacks; with everything there, score it and follow its gate."""
+        step = self._step
+        self._asked = self._lacking(step)
+        if self._asked:
+            after = self.program.ledger.after(self.account, self._asked, 0 if self.by_path else step.evaluated)
+            if after.total > self.budget:
+                self._leave("budget")
+                return
+            names = self.plan.costs.acquisitions
+            self.needs = tuple(names[a] for a in set_bits(self._asked))
+            return
+        self.needs = ()
+        self.account = self.program.ledger.after(self.account, 0, step.evaluated)
+        self._score(step)
+        if step.node.gate.by_query and self._in_list:
+            self.waiting = step
+        else:
+            self.follow(self._passed(step))
+
+    def _lacking(self, step: Step) -> int:
+        """The acquisitions to buy next: all that the step still lacks, or what the next split of its paths does."""
+        if not self.by_path:
+            return step.acquisitions & ~self.account.owned
+        words = self.program.words
+        owned = np.frombuffer(self.account.owned.to_bytes(words.shape[1] * 8, "little"), np.uint64)[None]
+        wants = np.zeros(1, np.int64)
+        trees = self.plan.dictionary.table  # type: ignore[attr-defined]
+        kernels.walk_until_purchase(
+            self._x, ONE_ROW, trees, step.learners, words, owned, self._entry, self._place, wants
+        )
+        self._next_feature = int(wants[0])
+        return self.plan.costs.feature_masks[wants[0]] & ~self.account.owned if wants[0] >= 0 else 0
+
+    def _wanted_features(self) -> Sequence[int]:
+        return (self._next_feature,) if self.by_path else self._step.features
+
+    def _score(self, step: Step) -> None:
+        plan, node = self.plan, step.node
+        own = begin(node, self._state, plan.n_outputs)
+        edges = (step.pointer, step.column, step.weight)
+        if isinstance(plan.dictionary, Trees):
+            kernels.add_trees_to_row(
+                self._x[0],
+                plan.dictionary.table,
+                step.learners,
+                *edges,
+                self.program.keep,
+                self._values,
+                self._known,
+                self._state[0],
+            )
+        else:
+            columns = plan.dictionary.columns[step.learners]  # type: ignore[attr-defined]
+            kernels.add_columns_to_row(self._x[0], columns, *edges, self._state[0])
+        if own is not None:
+            z = self._state[:, plan.n_outputs + own]
+            z = links.sigmoid(z) if node.activation == "logistic" else z
+            self._state[:, own] = combined(node.combine, self._state[:, own], z)
+        if self.program.calibrated:
+            outputs = np.array(node.outputs)
+            self._scale[:, outputs] = 1.0 if node.scale is None else node.scale
+            self._offset[:, outputs] = 0.0 if node.offset is None else node.offset
+        self.exit[self._root] = step.last
+        self.tier = node.tier
+
+    @property
+    def gate_score(self) -> float:
+        """What the current step's gate looks at."""
+        node = self._step.node
+        column = 2 * self.plan.n_outputs if node.routing is not None else node.outputs[0]
+        return float(self._state[0, column])
+
+    def _passed(self, step: Step) -> bool:
+        gate = step.node.gate
+        if gate.kind == "open":
+            return True
+        confidence = None
+        if gate.kind == "confidence":
+            z = self._state[:, : self.plan.n_outputs]
+            z = z * self._scale + self._offset if self.program.calibrated else np.ascontiguousarray(z)
+            confidence = self.plan.probabilities(z).max(axis=1)
+        return bool(passes(gate, np.array([self.gate_score]), confidence, ONE_ROW)[0])
+
+    def follow(self, passed: bool) -> None:
+        """Go where the gate of the current step sends the row."""
+        self.waiting = None
+        node = self._step.node
+        way = node.passed if passed else node.failed
+        if way == EXIT:
+            self._leave("answered")
+        else:
+            self._enter(way)
+
+    def _leave(self, reason: str) -> None:
+        """This root is through: take the next one, or stop. A root that could not be paid leaves its mark."""
+        self.needs = ()
+        self._out_of_budget = getattr(self, "_out_of_budget", False) or reason == "budget"
+        self._root += 1
+        if self._root < len(self.plan.roots):
+            self._enter(self.plan.roots[self._root])
+        else:
+            self._stop("budget" if self._out_of_budget else "answered")
+
+    def _stop(self, reason: str) -> None:
+        self.needs = ()
+        self.waiting = None
+        self.stopped = reason
+
+
+class ListWalk:
+    """The documents of one query, each on its way; gates that compare documents wait until all have arrived."""
+
+    def __init__(self, plan: Plan, n_rows: int, budget: float = math.inf) -> None:
+        self.walks = [Walk(plan, budget, in_list=True) for _ in range(n_rows)]
+        self._settle()
+
+    @property
+    def done(self) -> bool:
+        """Whether every document has its answer."""
+        return all(walk.done for walk in self.walks)
+
+    @property
+    def needs(self) -> dict[int, tuple[str, ...]]:
+        """What each document wants next, by its number."""
+        return {i: walk.needs for i, walk in enumerate(self.walks) if walk.needs}
+
+    def supply(self, row: int, values: Mapping[str, float]) -> None:
+        """Give one document what it wanted."""
+        self.walks[row].supply(values)
+        self._settle()
+
+    def fail(self, row: int, acquisition: str) -> None:
+        """One document cannot have an acquisition; the others go on without it."""
+        self.walks[row].fail(acquisition)
+        self._settle()
+
+    def _settle(self) -> None:
+        """Open the earliest gate at which documents wait, once no document can arrive there any more."""
+        while not self.needs:
+            waiting = [walk for walk in self.walks if walk.waiting is not None]
+            if not waiting:
+                return
+            first = min((walk._root, walk.waiting.first) for walk in waiting if walk.waiting is not None)
+            here = [w for w in waiting if w.waiting is not None and (w._root, w.waiting.first) == first]
+            assert here[0].waiting is not None
+            gate = here[0].waiting.node.gate
+            scores = np.array([walk.gate_score for walk in here])
+            passed = passes(gate, scores, None, np.zeros(len(here), np.intp))
+            for walk, on in zip(here, passed):
+                walk.follow(bool(on))
