@@ -1,1 +1,36 @@
-"""Machine learning under a test-time budget."""
+"""Miserly: machine learning under a test-time budget.
+
+Names are loaded when they are first used, so that importing the package costs nothing.
+"""
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "CostTable": "miserly.costs",
+    "Ledger": "miserly.costs",
+    "Plan": "miserly.plan",
+    "load_plan": "miserly.plan",
+    "PlanFileError": "miserly.plan",
+    "GreedyMiserRegressor": "miserly.estimators",
+    "GreedyMiserClassifier": "miserly.estimators",
+    "frontier": "miserly.frontier",
+    "Frontier": "miserly.frontier",
+}
+_ROOMS = ("boosting", "checks", "costs", "datasets", "estimators", "metrics", "plan", "report")
+
+__all__ = [*_HOME, *_ROOMS]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    if name in _ROOMS:
+        return import_module(f"miserly.{name}")
+    raise AttributeError(f"module 'miserly' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -44,9 +44,9 @@ def boost(
     shop: Shop,
     settings: Settings,
     n_outputs: int,
-    after_round: Callable[[Round], bool] | None = None,
+    after_round: Callable[[Round, np.ndarray], bool] | None = None,
 ) -> Boosted:
-    """Boost until no tree pays for itself. `after_round` sees each round and may end the loop by returning True."""
+    """Boost until no tree pays for itself. `after_round(round, constant)` may end the loop by returning True."""
     constant = backend.start()
     grower = Grower(backend, shop, settings.limits)
     rounds: list[Round] = []
@@ -58,7 +58,7 @@ def boost(
             break
         rounds.append(this)
         losses.append(backend.loss())
-        if after_round is not None and after_round(this):
+        if after_round is not None and after_round(this, constant):
             break
     return Boosted(constant, tuple(rounds), tuple(losses))
 

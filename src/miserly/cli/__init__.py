@@ -1,1 +1,5 @@
-"""."""
+"""The command line: a thin shell, one file per command. Heavy rooms are loaded inside the commands."""
+
+from miserly.cli.main import main
+
+__all__ = ["main"]

@@ -165,6 +165,16 @@ class CostTable:
         wanted = {a for acquisitions in needs.values() for a in acquisitions}
         return replace(self, features=kept, needs=needs, prices={a: p for a, p in self.prices.items() if a in wanted})
 
+    def scaled(self, factor: float) -> CostTable:
+        """All prices times a factor: another unit."""
+        evaluation = tuple(e * factor for e in self.evaluation) if isinstance(self.evaluation, tuple) else None
+        return replace(
+            self,
+            prices={a: p * factor for a, p in self.prices.items()},
+            evaluation=self.evaluation * factor if evaluation is None else evaluation,  # type: ignore[operator]
+            each=None if self.each is None else self.each * factor,
+        )
+
     def bind(self, columns: Sequence[str] | int) -> CostTable:
         """The table in the order of a data set's columns (their names, or their number); refuses a mismatch."""
         if isinstance(columns, int):

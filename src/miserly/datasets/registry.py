@@ -12,6 +12,7 @@ _MAKERS: dict[str, tuple[Callable[[int, int], Dataset], int]] = {
     "circle": (circle, 600),
     "yahoo_like": (yahoo_like, 1000),
 }
+NAMES = tuple(_MAKERS)
 
 
 def load(name: str, n: int | None = None, seed: int = 0) -> Dataset:

@@ -18,53 +18,54 @@ if TYPE_CHECKING:
 def purchases(plan: Plan) -> list[dict[str, Any]]:
     """One line per node that buys something that rows do not certainly own: what, its price, what it serves.
 
-    `learners` and `gain` count the node and those that follow it without buying anything.
+    `learners`, `evaluation` and `gain` count the node and those after it that buy nothing; `total` is what a row has
+    paid by then.
     """
     ledger = plan.program("none").ledger
     lines: list[dict[str, Any]] = []
     for k, node in enumerate(plan.nodes):
         new = _new_acquisitions(plan, k)
         if new or not lines:
-            lines.append(
-                {
-                    "node": k,
-                    "buys": [plan.costs.acquisitions[a] for a in set_bits(new)],
-                    "price": ledger.price(new),
-                    "learners": 0,
-                    "evaluation": 0.0,
-                    "gain": 0.0,
-                }
-            )
+            names = [plan.costs.acquisitions[a] for a in set_bits(new)]
+            lines.append({"node": k, "buys": names, "price": ledger.price(new), "learners": 0, "gain": 0.0})
+            learners = 0
+        learners |= plan.purchase(k)[1]
         line = lines[-1]
         line["learners"] += len(node.learners)
-        line["evaluation"] += ledger.price(0, plan.purchase(k)[1])
+        line["evaluation"] = ledger.price(0, learners)
+        line["total"] = ledger.price(*plan.owned_at(k))
         line["gain"] += node.gain
     return lines
 
 
-def in_words(plan: Plan) -> str:
-    """What the plan is, what it buys in which order, and where its gates send rows."""
-    unit = plan.costs.unit
+def summary(plan: Plan) -> str:
+    """What the plan is, and what it may cost at most, in three sentences."""
     kinds = {"raw": "features", "trees": "trees"}
-    lines = [
+    everything = 0
+    for k in range(len(plan.nodes)):
+        everything |= plan.purchase(k)[0]
+    price = plan.program("none").ledger.price(everything)
+    prior = ", ".join(f"{p:.4g}" for p in plan.prior) + (" (scores)" if plan.classes is not None else "")
+    return (
         f"{plan.notes.get('estimator', 'A plan')}: {len(plan.nodes)} nodes over {len(plan.dictionary)} "
-        f"{kinds[plan.dictionary.kind]}, charged by {plan.charge}; answers {_answers(plan)}.",
-        f"It may buy {len(_bought(plan))} of {len(plan.costs.acquisitions)} acquisitions "
-        f"for {_whole_price(plan):g} {unit} in all; evaluation {plan.costs.evaluation_text}.",
-        "Before any purchase it answers "
-        + ", ".join(f"{p:.4g}" for p in plan.prior)
-        + (" (scores)." if plan.classes is not None else "."),
-    ]
+        f"{kinds[plan.dictionary.kind]}, charged by {plan.charge}; answers {_answers(plan)}.\n"
+        f"It may buy {everything.bit_count()} of {len(plan.costs.acquisitions)} acquisitions "
+        f"for {price:g} {plan.costs.unit} in all; evaluation {plan.costs.evaluation_text}.\n"
+        f"Before any purchase it answers {prior}."
+    )
+
+
+def in_words(plan: Plan) -> str:
+    """The summary, what is bought in which order, and where gates send rows."""
+    lines = [summary(plan)]
     for line in purchases(plan):
         gain = "" if math.isnan(line["gain"]) else f", gain {line['gain']:.4g}"
         what = ", ".join(line["buys"]) or "nothing"
-        lines.append(
-            f"  node {line['node']}: buys {what} for {line['price']:g} {unit}; {line['learners']} learners{gain}"
-        )
-        gate = plan.nodes[line["node"]].gate
-        if gate.kind != "open":
-            node = plan.nodes[line["node"]]
-            lines.append(f"    {gate.describe()}: to {_place(node.passed)}; otherwise to {_place(node.failed)}")
+        price = f"{line['price']:g} {plan.costs.unit}"
+        lines.append(f"  node {line['node']}: buys {what} for {price}; {line['learners']} learners{gain}")
+        node = plan.nodes[line["node"]]
+        if node.gate.kind != "open":
+            lines.append(f"    {node.gate.describe()}: to {_place(node.passed)}; otherwise to {_place(node.failed)}")
     return "\n".join(lines)
 
 
@@ -94,17 +95,6 @@ def _new_acquisitions(plan: Plan, k: int) -> int:
         if k in next_nodes(node):
             before &= plan.owned_at(parent)[0]
     return plan.purchase(k)[0] & ~before
-
-
-def _bought(plan: Plan) -> list[int]:
-    everything = 0
-    for k in range(len(plan.nodes)):
-        everything |= plan.purchase(k)[0]
-    return list(set_bits(everything))
-
-
-def _whole_price(plan: Plan) -> float:
-    return plan.program("none").ledger.price(sum(1 << a for a in _bought(plan)))
 
 
 def _answers(plan: Plan) -> str:

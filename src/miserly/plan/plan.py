@@ -235,6 +235,10 @@ class Plan:
 
     # ---- words, pictures, files -------------------------------------------------------------------------------
 
+    def summary(self) -> str:
+        """The plan in three sentences."""
+        return describe.summary(self)
+
     def describe(self) -> str:
         """The plan in words: what it buys, in which order, at what price, and who goes where."""
         return describe.in_words(self)

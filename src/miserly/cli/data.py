@@ -1,0 +1,31 @@
+"""`miserly data`: write one of the built-in data sets as files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("."), help="Folder to write to.")
+@click.option("-n", "n", type=int, default=None, help="Rows, or queries where there are queries.")
+@click.option("--seed", type=int, default=0, show_default=True)
+def data(name: str | None, out: Path, n: int | None, seed: int) -> None:
+    """Write train.csv, validation.csv, test.csv and costs.csv of data set NAME (without NAME: list them)."""
+    from miserly.datasets import NAMES, load, write_csv
+
+    if name is None:
+        click.echo("\n".join(NAMES))
+        return
+    whole = load(name, n, seed)
+    out.mkdir(parents=True, exist_ok=True)
+    for part, rows in zip(("train", "validation", "test"), whole.split(0.6, 0.2, 0.2, seed=seed)):
+        header, columns = [*rows.costs.features, "label"], [*rows.X.T, rows.y]
+        if rows.qid is not None:
+            header, columns = ["qid", *header], [rows.qid, *columns]
+        write_csv(out / f"{part}.csv", header, columns)
+    prices = [whole.costs.price([f]) for f in whole.costs.features]
+    write_csv(out / "costs.csv", ["feature", "cost"], [whole.costs.features, prices])
+    click.echo(f"{len(whole.y)} rows, {len(prices)} features: train, validation, test and costs .csv in {out}")

@@ -1,0 +1,56 @@
+"""`miserly fit`: one model from a table and prices."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from miserly.cli.options import FILE, OUT_FILE, json_option, make_model, print_json, training
+
+
+@click.command()
+@click.argument("train", type=FILE)
+@click.option("--validation", type=FILE, default=None, help="Data to watch; stops early with --patience.")
+@click.option("--patience", type=int, default=None, help="Stop when validation has not improved for so many rounds.")
+@click.option("--tradeoff", type=float, default=1e-3, show_default=True, help="λ: mean loss worth one unit of cost.")
+@click.option("-o", "--out", type=OUT_FILE, default=Path("model.plan"), show_default=True)
+@training
+@json_option
+def fit(
+    train: Path,
+    validation: Path | None,
+    patience: int | None,
+    tradeoff: float,
+    out: Path,
+    costs: Path,
+    label: str,
+    qid: str | None,
+    config: Path | None,
+    task: str,
+    as_json: bool,
+    **params: Any,
+) -> None:
+    """Fit a Greedy Miser on the table TRAIN (CSV with a header) and save its plan."""
+    from miserly.datasets import read_csv
+
+    table = read_csv(train, label, qid)
+    model = make_model(table, costs, task, tradeoff=tradeoff, n_iter_no_change=patience, **params)
+    watched = read_csv(validation, label, qid) if validation is not None else None
+    if watched is not None and watched.features != table.features:
+        raise ValueError(f"'{validation}' has other feature columns than '{train}'. Give the same, in the same order.")
+    model.fit(table.X, table.y, eval_set=None if watched is None else (watched.X, watched.y))
+    model.plan_.save(out)
+    summary = {
+        "plan": str(out),
+        "rounds": model.n_iter_,
+        "train_loss": model.train_loss_[-1] if model.train_loss_ else None,
+        "cost_per_row": float(model.predict_cost(table.X).mean()),
+        "unit": model.plan_.costs.unit,
+    }
+    if as_json:
+        print_json(summary)
+    else:
+        click.echo(model.plan_.describe())
+        click.echo(f"Mean cost {summary['cost_per_row']:g} {summary['unit']} a row. Saved {out}.")

@@ -1,0 +1,87 @@
+"""`miserly frontier`: the whole trade-off, a picture of it, and a chosen plan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from miserly.cli.options import FILE, json_option, make_model, print_json, training
+from miserly.cli.progress import bar
+
+
+@click.command()
+@click.argument("train", type=FILE)
+@click.argument("validation", type=FILE)
+@click.option("--test", type=FILE, default=None, help="Data that no choice is made on.")
+@click.option("--metric", default=None, help="accuracy, mse, auc, logloss, ndcg@5, precision@5, …")
+@click.option("--grid", default=None, metavar="LOW:HIGH:N", help="Values of λ, spaced by a factor.")
+@click.option("--budget", type=float, default=None, help="Choose the best model with this mean cost.")
+@click.option("--quality", type=float, default=None, help="Choose the cheapest model that reaches this.")
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("frontier"), show_default=True)
+@training
+@json_option
+def frontier(
+    train: Path,
+    validation: Path,
+    test: Path | None,
+    metric: str | None,
+    grid: str | None,
+    budget: float | None,
+    quality: float | None,
+    out: Path,
+    costs: Path,
+    label: str,
+    qid: str | None,
+    config: Path | None,
+    task: str,
+    as_json: bool,
+    **params: Any,
+) -> None:
+    """Fit one model per λ on TRAIN, measure each on VALIDATION; writes a table, a picture and every plan."""
+    import numpy as np
+
+    from miserly.datasets import read_csv
+    from miserly.frontier import frontier as sweep
+
+    tables = {p: read_csv(p, label, qid) for p in (train, validation, test) if p is not None}
+    for path, table in tables.items():
+        if table.features != tables[train].features:
+            raise ValueError(f"'{path}' has other feature columns than '{train}'. Give the same, in the same order.")
+    data = {path: (t.X, t.y) if t.qid is None else (t.X, t.y, t.qid) for path, t in tables.items()}
+    values = None
+    if grid is not None:
+        try:
+            low, high, n = grid.split(":")
+            values = {"tradeoff": np.geomspace(float(low), float(high), int(n))}
+        except ValueError:
+            raise click.BadParameter(f"--grid is LOW:HIGH:N, as in 1e-5:1e-1:8, got {grid!r}.") from None
+    with bar("models", quiet=as_json) as progress:
+        front = sweep(
+            make_model(tables[train], costs, task, **params),
+            data[train],
+            data[validation],
+            data[test] if test is not None else None,
+            grid=values,
+            metric=metric,
+            progress=progress,
+        )
+    plans = out / "plans"
+    plans.mkdir(parents=True, exist_ok=True)
+    for i, point in enumerate(front.points):
+        point.model.plan_.save(plans / f"{i:03d}.plan")
+    (out / "frontier.txt").write_text(front.table() + "\n", encoding="utf-8")
+    chosen = front.choose_point(budget, quality) if budget is not None or quality is not None else None
+    if chosen is not None:
+        chosen.model.plan_.save(out / "chosen.plan")
+    front.plot(out / "frontier.png", chosen=chosen)
+    if as_json:
+        print_json({"points": front.frame(), "complete": front.complete, "chosen": chosen and dict(chosen.params)})
+        return
+    click.echo(front.table())
+    click.echo(f"Wrote {out}/frontier.txt, frontier.png and {len(front.points)} plans.")
+    if chosen is not None:
+        click.echo(f"Chose tradeoff={chosen.params['tradeoff']:.3g}: {out}/chosen.plan")
+    if not front.complete:
+        raise click.Abort

@@ -1,0 +1,75 @@
+"""Options that several commands share, and how they print."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+OUT_FILE = click.Path(dir_okay=False, path_type=Path)
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+TASKS = ("auto", "regression", "classification")
+
+
+def _read_config(context: click.Context, _: click.Parameter, path: Path | None) -> Path | None:
+    if path is not None:
+        try:
+            content = tomllib.loads(path.read_text(encoding="utf-8"))
+        except tomllib.TOMLDecodeError as error:
+            raise click.BadParameter(f"'{path}' is not TOML: {error}.") from None
+        known = {p.name for p in context.command.params}
+        given = {key.replace("-", "_"): value for key, value in content.items()}
+        unknown = sorted(set(given) - known)
+        if unknown:
+            raise click.BadParameter(f"'{path}' sets unknown options: {', '.join(unknown)}.")
+        context.default_map = {**(context.default_map or {}), **given}
+    return path
+
+
+def training(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of commands that train."""
+    for option in (
+        click.option("--config", type=FILE, is_eager=True, callback=_read_config, help="TOML file of these options."),
+        click.option("--task", type=click.Choice(TASKS), default="auto", help="auto: few whole labels are classes."),
+        click.option("--min-samples-leaf", type=int, default=20, show_default=True),
+        click.option("--max-depth", type=int, default=3, show_default=True, help="Levels of splits."),
+        click.option("--learning-rate", type=float, default=0.1, show_default=True),
+        click.option("--n-estimators", type=int, default=200, show_default=True, help="Rounds of boosting."),
+        click.option("--n-jobs", type=int, default=None, help="Threads; all cores unless given."),
+        click.option("--qid", default=None, metavar="COLUMN", help="Column of query ids."),
+        click.option("--label", required=True, metavar="COLUMN", help="Column to predict."),
+        click.option(
+            "--costs", required=True, type=FILE, help="Prices: .toml, or .csv with feature,cost[,group,group_cost]."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
+
+
+def make_model(table: Any, costs: Path, task: str, **params: Any) -> Any:
+    """A Greedy Miser for the label's kind, with the prices in a file."""
+    from miserly.costs import CostTable
+    from miserly.estimators import GreedyMiserClassifier, GreedyMiserRegressor
+
+    y = table.y
+    if task == "auto":
+        words = y.dtype.kind not in "fiu"
+        task = "classification" if words or (y.dtype.kind in "iu" and len(set(y.tolist())) <= 20) else "regression"
+    kind = GreedyMiserClassifier if task == "classification" else GreedyMiserRegressor
+    return kind(costs=CostTable.from_file(costs).bind(table.features), **params)
+
+
+def print_json(content: Any) -> None:
+    """Print plain data."""
+    click.echo(json.dumps(content, indent=2, default=_plain))
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else str(value)

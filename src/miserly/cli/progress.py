@@ -1,0 +1,27 @@
+"""Progress bars: only on a terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+@contextmanager
+def bar(what: str, quiet: bool = False) -> Iterator[Callable[..., None]]:
+    """Gives a function to call with (done, of, …) after each piece of work."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda *_: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(what, total=None)
+
+        def update(done: int, of: int, *_: Any) -> None:
+            progress.update(task, completed=done, total=of)
+
+        yield update

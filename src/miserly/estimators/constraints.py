@@ -1,0 +1,42 @@
+"""Declared parameter constraints. The only file that names a private module of scikit-learn."""
+
+from numbers import Integral, Real
+from typing import Any
+
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+
+from miserly.costs import CostTable
+
+
+def at_least(low: int) -> Interval:
+    """A whole number, `low` or more."""
+    return Interval(Integral, low, None, closed="left")
+
+
+def whole(low: int, high: int) -> Interval:
+    """A whole number between two limits, both allowed."""
+    return Interval(Integral, low, high, closed="both")
+
+
+def not_negative() -> Interval:
+    """A real number, zero or more."""
+    return Interval(Real, 0, None, closed="left")
+
+
+def share() -> Interval:
+    """A real number above zero, at most one."""
+    return Interval(Real, 0, 1, closed="right")
+
+
+def one_of(*names: str) -> StrOptions:
+    """One of a few words."""
+    return StrOptions(set(names))
+
+
+def has_methods(*names: str) -> HasMethods:
+    """An object with these methods."""
+    return HasMethods(list(names))
+
+
+COSTS: list[Any] = [CostTable, None]
+N_JOBS: list[Any] = [Integral, None]

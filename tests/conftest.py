@@ -1,0 +1,3 @@
+import os
+
+os.environ["SCIPY_ARRAY_API"] = "1"
