@@ -16,8 +16,8 @@ _HOME = {
     "PlanFileError": "miserly.plan",
     "GreedyMiserRegressor": "miserly.estimators",
     "GreedyMiserClassifier": "miserly.estimators",
-    "frontier": "miserly.frontier",
-    "Frontier": "miserly.frontier",
+    "frontier": "miserly.frontiers",
+    "Frontier": "miserly.frontiers",
 }
 _ROOMS = ("boosting", "checks", "costs", "datasets", "estimators", "metrics", "plan", "report")
 

@@ -1,5 +1,7 @@
 """Greedy Miser as a user meets it: fit, stages, budgets, the record of purchases, early stopping."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
@@ -21,7 +23,8 @@ def priced(n):
 def test_a_higher_tradeoff_buys_less(cancer):
     X, y = cancer
     costs = [
-        ms.GreedyMiserClassifier(priced(30), tradeoff=lam).fit(X, y).predict_cost(X).mean() for lam in (0, 1e-3, 1e-2, 1)
+        ms.GreedyMiserClassifier(priced(30), tradeoff=lam).fit(X, y).predict_cost(X).mean()
+        for lam in (0, 1e-3, 1e-2, 1)
     ]
     assert costs == sorted(costs, reverse=True)
     assert costs[0] > 3 * costs[1]
@@ -61,7 +64,7 @@ def test_stages_are_rounds_and_end_at_the_prediction(cancer):
     assert len(answers) == len(costs) == model.n_iter_ == 25
     assert np.array_equal(answers[-1], model.predict(X))
     assert np.array_equal(costs[-1], model.predict_cost(X))
-    assert all((after >= before).all() for before, after in zip(costs, costs[1:]))
+    assert all((after >= before).all() for before, after in pairwise(costs))
 
 
 def test_the_path_tells_what_was_bought_when(cancer):

@@ -20,7 +20,7 @@ def demo(out: Path, n_jobs: int | None) -> None:
     """Rank web pages with 519 priced features: sweep, choose, save, explain. Writes a page, a picture and a plan."""
     from miserly.datasets import yahoo_like
     from miserly.estimators import GreedyMiserRegressor
-    from miserly.frontier import frontier
+    from miserly.frontiers import frontier
     from miserly.report import write_page
 
     click.echo("Data: 519 features that cost 1 to 200 tree evaluations each, graded documents of web queries.")

@@ -43,7 +43,7 @@ def frontier(
     import numpy as np
 
     from miserly.datasets import read_csv
-    from miserly.frontier import frontier as sweep
+    from miserly.frontiers import frontier as sweep
 
     tables = {p: read_csv(p, label, qid) for p in (train, validation, test) if p is not None}
     for path, table in tables.items():

@@ -9,7 +9,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from miserly.frontier import Frontier, Point
+from miserly.frontiers import Frontier, Point
 
 MARKERS = "osD^vP*X"
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")

@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from miserly.frontier import Frontier, Point
+from miserly.frontiers import Frontier, Point
 from miserly.report.frontier import plot_frontier
 
 STYLE = """

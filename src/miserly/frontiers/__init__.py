@@ -1,6 +1,6 @@
 """The whole trade-off: sweep an estimator's axis, keep the Pareto front, choose under a budget."""
 
-from miserly.frontier.front import Frontier, Point
-from miserly.frontier.sweep import frontier
+from miserly.frontiers.front import Frontier, Point
+from miserly.frontiers.sweep import frontier
 
 __all__ = ["Frontier", "Point", "frontier"]

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ParameterGrid
 
-from miserly.frontier.front import Frontier, Measured, Point
+from miserly.frontiers.front import Frontier, Measured, Point
 from miserly.metrics import Metric, get_metric
 
 logger = logging.getLogger(__name__)

@@ -1,0 +1,110 @@
+"""The command line from an empty folder: the whole way, and the likeliest mistakes."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+
+def miserly(*args, cwd, code=0):
+    """Run the command as a user does; returns what it printed."""
+    done = subprocess.run(
+        [sys.executable, "-c", "from miserly.cli import main; main()", *map(str, args)],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == code, done.stderr + done.stdout
+    assert "Traceback" not in done.stderr
+    return done.stdout if code == 0 else done.stderr
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("user")
+    miserly("data", "four_quadrants", "-n", 400, cwd=path)
+    return path
+
+
+TRAIN = ("--costs", "costs.csv", "--label", "label", "--n-estimators", 20)
+
+
+def test_the_whole_way(folder):
+    out = miserly("fit", "train.csv", "--tradeoff", "0.001", "-o", "a.plan", *TRAIN, cwd=folder)
+    assert "Saved a.plan" in out
+    assert "buys" in out
+    told = json.loads(miserly("explain", "a.plan", "--json", cwd=folder))
+    assert told["notes"]["estimator"] == "GreedyMiserRegressor"
+    bought = [name for line in told["purchases"] for name in line["buys"]]
+    assert "What it buys" in miserly("explain", "a.plan", cwd=folder)
+    assert miserly("explain", "a.plan", "--dot", cwd=folder).startswith("digraph")
+    rows = json.loads(miserly("predict", "a.plan", "test.csv", "--label", "label", "--json", cwd=folder))
+    assert len(rows) == 80
+    assert rows[0]["cost"] == told["purchases"][-1]["total"]
+    assert len(bought) == len(set(bought))
+    printed = miserly("predict", "a.plan", "test.csv", "--label", "label", "--budget", "5", cwd=folder)
+    assert printed.splitlines()[0] == "answer,cost,stopped"
+    assert all(line.endswith("budget") for line in printed.splitlines()[1:])
+
+
+def test_the_frontier_writes_a_table_a_picture_and_plans(folder):
+    args = ("--grid", "1e-3:10:4", "--test", "test.csv", "--budget", "25", "--json", "--out", "sweep")
+    result = json.loads(miserly("frontier", "train.csv", "validation.csv", *args, *TRAIN, cwd=folder))
+    assert len(result["points"]) == 4
+    assert result["complete"]
+    assert (folder / "sweep/frontier.png").stat().st_size > 10_000
+    assert len(list((folder / "sweep/plans").glob("*.plan"))) == 4
+    assert (folder / "sweep/chosen.plan").exists()
+
+
+def test_options_from_toml(folder):
+    (folder / "run.toml").write_text('costs = "costs.csv"\nlabel = "label"\nn-estimators = 5\ntradeoff = 0.5\n')
+    told = json.loads(miserly("fit", "train.csv", "--config", "run.toml", "--json", "-o", "b.plan", cwd=folder))
+    assert told["rounds"] == 5
+    (folder / "bad.toml").write_text("tradeof = 0.5\n")
+    assert "unknown options: tradeof" in miserly("fit", "train.csv", "--config", "bad.toml", cwd=folder, code=2)
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "message"),
+    [
+        (("fit", "train.csv", "--label", "label"), 2, "--costs"),
+        (("fit", "nothing.csv", *TRAIN), 2, "does not exist"),
+        (("fit", "train.csv", "--costs", "costs.csv", "--label", "grade"), 1, "no column 'grade'"),
+        (("fit", "train.csv", "--costs", "short.csv", "--label", "label"), 1, "missing 'z_mm'"),
+        (("fit", "train.csv", "--costs", "negative.csv", "--label", "label"), 1, "not negative"),
+        (("fit", "words.csv", "--costs", "costs.csv", "--label", "label"), 1, "line 3, column 'sign_z'"),
+        (("fit", "ragged.csv", "--costs", "costs.csv", "--label", "label"), 1, "line 2: 2 cells"),
+        (("explain", "train.csv"), 1, "not a plan file"),
+        (("frontier", "train.csv", "validation.csv", "--grid", "1:2", *TRAIN), 2, "LOW:HIGH:N"),
+        (("data", "nonsense"), 1, "no data set 'nonsense'"),
+        (("fit", "train.csv", "-o", "no/such/folder.plan", *TRAIN), 1, "does not exist"),
+        (("predict", "c.plan", "costs.csv"), 1, "not a number"),
+    ],
+)
+def test_likely_mistakes(folder, args, code, message):
+    header, *lines = (folder / "train.csv").read_text().splitlines()
+    prices = (folder / "costs.csv").read_text().splitlines()
+    (folder / "short.csv").write_text("\n".join(prices[:-1]))
+    (folder / "negative.csv").write_text("\n".join([*prices[:-1], "z_mm,-4"]))
+    cells = lines[1].split(",")
+    (folder / "words.csv").write_text("\n".join([header, lines[0], ",".join([cells[0], "high", *cells[2:]])]))
+    (folder / "ragged.csv").write_text(f"{header}\n1,2\n")
+    if args[1] == "c.plan":
+        miserly("fit", "train.csv", "-o", "c.plan", *TRAIN, cwd=folder)
+    assert message in miserly(*args, cwd=folder, code=code)
+
+
+def test_help_is_light(folder):
+    code = (
+        "import sys; from miserly.cli.main import cli; import miserly\n"
+        "try: cli.main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "heavy = [m for m in ('numba', 'sklearn', 'numpy', 'matplotlib', 'rich') if m in sys.modules]\n"
+        "assert not heavy, heavy"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "frontier" in done.stdout

@@ -1,0 +1,129 @@
+"""The sweep, its front, choosing, and what an interruption leaves."""
+
+import math
+
+import numpy as np
+import pytest
+
+import miserly as ms
+from miserly.datasets import four_quadrants, yahoo_like
+from miserly.frontiers import Frontier, Point
+from miserly.frontiers.front import Measured
+from miserly.metrics import get_metric
+
+
+def points(*pairs, metric="accuracy"):
+    made = []
+    for i, (cost, quality) in enumerate(pairs):
+        measured = Measured.of(quality, np.full(4, float(cost)))
+        made.append(Point({"tradeoff": float(i)}, f"model {i}", measured, measured, 0.0))
+    return Frontier(tuple(made), get_metric(metric), "units")
+
+
+def test_the_front_keeps_what_nothing_beats():
+    front = points((10, 0.9), (5, 0.8), (7, 0.7), (20, 0.9), (1, 0.5))
+    assert [p.model for p in front.pareto()] == ["model 4", "model 1", "model 0"]
+    lower_is_better = points((10, 0.9), (5, 0.8), (7, 0.7), metric="mse")
+    assert [p.model for p in lower_is_better.pareto()] == ["model 1", "model 2"]
+
+
+def test_choosing_by_budget_and_by_quality():
+    front = points((10, 0.9), (5, 0.8), (1, 0.5))
+    assert front.choose(budget=9) == "model 1"
+    assert front.choose(budget=10) == "model 0"
+    assert front.choose(quality=0.8) == "model 1"
+    assert points((10, 0.1), (5, 0.2), metric="mse").choose(quality=0.2) == "model 1"
+    with pytest.raises(ValueError, match="cheapest costs 1"):
+        front.choose(budget=0.5)
+    with pytest.raises(ValueError, match=r"best has 0\.9"):
+        front.choose(quality=0.99)
+    with pytest.raises(ValueError, match="either a budget or a quality"):
+        front.choose()
+    with pytest.raises(ValueError, match="statistic is one of"):
+        front.choose(budget=1, statistic="p33")
+
+
+def test_the_area_is_the_mean_quality_over_log_budget():
+    front = points((10, 0.9), (1, 0.5))
+    assert front.area(1, 100) == pytest.approx((0.5 + 0.9) / 2)
+    assert front.area(10, 100) == pytest.approx(0.9)
+    assert front.area() == pytest.approx(0.5)
+    assert front.area(1, 100, on="test") == front.area(1, 100)
+    assert math.isnan(points((3, 0.5)).area())
+
+
+@pytest.fixture(scope="module")
+def swept():
+    train, validation, test = (yahoo_like(40, seed) for seed in range(3))
+    model = ms.GreedyMiserRegressor(train.costs, n_estimators=20)
+    data = {name: (d.X, d.y, d.qid) for name, d in (("train", train), ("validation", validation), ("test", test))}
+    grid = {"tradeoff": [0, 1e-4, 1e-3, 1e-2]}
+    return data, ms.frontier(model, **data, grid=grid, metric="ndcg@5")
+
+
+def test_a_sweep_measures_each_point_on_validation_and_test(swept):
+    data, front = swept
+    assert len(front.points) == 4
+    assert front.complete
+    for point in front.points:
+        X, y, qid = data["validation"]
+        assert point.validation.cost["mean"] == point.model.predict_cost(X).mean()
+        assert point.validation.quality == get_metric("ndcg@5")(y, point.model.predict(X), qid=qid)
+        assert point.test.cost["mean"] == point.model.predict_cost(data["test"][0]).mean()
+    costs = [p.validation.cost["mean"] for p in front.points]
+    assert costs == sorted(costs, reverse=True)
+    assert front.unit == "tree evaluations"
+
+
+def test_the_table_and_the_picture(swept, tmp_path):
+    _, front = swept
+    assert front.table().count("\n") == 4
+    assert len(front.frame()) == 4
+    front.plot(tmp_path / "front.png", chosen=front.points[1], on="test")
+    assert (tmp_path / "front.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_equal_to_fitting_by_hand(swept):
+    data, front = swept
+    again = ms.GreedyMiserRegressor(front.points[1].model.costs, n_estimators=20, tradeoff=1e-4)
+    assert again.fit(*data["train"][:2]).plan_ == front.points[1].model.plan_
+
+
+def test_an_interruption_keeps_what_is_done():
+    data = four_quadrants(200, 0)
+
+    def stop_after_two(done, of, point):
+        if done == 2:
+            raise KeyboardInterrupt
+
+    front = ms.frontier(
+        ms.GreedyMiserRegressor(data.costs, n_estimators=3),
+        train=(data.X, data.y),
+        validation=(data.X, data.y),
+        progress=stop_after_two,
+    )
+    assert len(front.points) == 2
+    assert not front.complete
+    assert front.choose(budget=1e9) is not None
+
+
+def test_the_own_grid_spans_the_trade_off():
+    data = four_quadrants(600, 0)
+    train, validation = data.split(0.5, 0.5, seed=0)
+    for k in (1.0, 1000.0):
+        model = ms.GreedyMiserRegressor(data.costs.scaled(k), n_estimators=30)
+        front = ms.frontier(model, (train.X, train.y), (validation.X, validation.y))
+        costs = [p.validation.cost["mean"] for p in front.points]
+        assert costs[0] == 42 * k
+        assert costs[-1] < 42 * k
+
+
+def test_mistakes():
+    data = four_quadrants(50, 0)
+    model = ms.GreedyMiserRegressor(data.costs)
+    with pytest.raises(ValueError, match="train is"):
+        ms.frontier(model, data.X, (data.X, data.y))
+    with pytest.raises(ValueError, match="qid"):
+        ms.frontier(model, (data.X, data.y), (data.X, data.y), metric="ndcg@5")
+    with pytest.raises(ValueError, match="no metric"):
+        ms.frontier(model, (data.X, data.y), (data.X, data.y), metric="nonsense")
