@@ -128,22 +128,21 @@ class Grower:
                 self._count(leaf, self._wanted(leaf) & (leaf.place < 0))
 
     def _open(self, parent: _Leaf, children: list[_Leaf]) -> None:
-        """Count the smaller child; the larger one is the parent less that."""
+        """Count the smaller child; the larger one is the parent less that.
+
+        What was too dear for the parent is too dear for its children: a split gains more than it pays, so their bounds
+        fall by more than any price can.
+        """
         small, large = sorted(children, key=lambda child: child.sums.n_rows)
         if not self._can_split(large):
             return
-        known = parent.place >= 0
         want_large = self._wanted(large)
-        want_small = self._wanted(small) if self._can_split(small) else np.zeros_like(known)
-        derived = np.flatnonzero(want_large & known)
-        self._count(small, want_small | (want_large & known))
+        want_small = self._wanted(small) if self._can_split(small) else np.zeros_like(want_large)
+        derived = np.flatnonzero(want_large & (parent.place >= 0)).astype(np.int32)
+        self._count(small, want_small | want_large)
         difference = np.empty((len(derived), kernels.N_BINS), np.int64)
         kernels.subtract(parent.histograms, parent.place[derived], small.histograms, small.place[derived], difference)
-        self._search(large, derived.astype(np.int32), difference)
-        if (want_large & ~known).any():
-            self._count(large, want_large & ~known)
-        if not self._can_split(small):
-            small.best = (-math.inf, -1)
+        self._search(large, derived, difference)
 
     def _count(self, leaf: _Leaf, features: np.ndarray) -> None:
         """Have the backend count these features in a leaf, and search them."""
@@ -167,7 +166,7 @@ class Grower:
 
     def _leaf(self, node: int, depth: int, sums: NodeSums) -> _Leaf:
         n = self._backend.data.n_features
-        bound = self._scale * (sums.squares - sums.gradient**2 / sums.n_rows) * SLACK
+        bound = self._scale * ((sums.squares * sums.n_rows - sums.gradient**2) / sums.n_rows) * SLACK
         return _Leaf(
             node,
             depth,

@@ -46,7 +46,7 @@ class LogLoss:
     n_outputs = 1
 
     def constant(self, y: np.ndarray) -> np.ndarray:
-        positive = np.count_nonzero(y)
+        positive = min(max(float(np.count_nonzero(y)), 0.5), len(y) - 0.5)
         return np.array([math.log(positive / (len(y) - positive))])
 
     def gradients(self, y: np.ndarray, score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

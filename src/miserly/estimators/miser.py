@@ -121,7 +121,7 @@ class _GreedyMiser(PlanEstimator):
             self.learning_rate,
             Limits(self.max_depth, self.max_leaf_nodes, self.min_samples_leaf),
         )
-        with threads(self.n_jobs):
+        with threads(self.n_jobs, X.size):
             data = binned if binned is not None else bin_data(X, self.max_bins, n_jobs=self.n_jobs)
             if data.bins.shape != X.shape[::-1]:
                 raise ValueError(f"binned holds {data.bins.shape[::-1]} values, X {X.shape}. Prepare it from this X.")

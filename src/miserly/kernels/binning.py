@@ -6,54 +6,66 @@ MISSING = 255
 
 
 @njit(cache=True, nogil=True)
+def _run_end(values, i):
+    """Where the run of values equal to the i-th ends."""
+    j = i + 1
+    while j < values.size and values[j] == values[i]:
+        j += 1
+    return j
+
+
+@njit(cache=True, nogil=True)
+def _room(values, max_bins, heavy):
+    """Bins left for light values once each heavy value has its own and light ones before it are cut off; light rows."""
+    room = max_bins
+    light = 0
+    inside = False
+    i = 0
+    while i < values.size:
+        j = _run_end(values, i)
+        if j - i >= heavy:
+            room -= 2 if inside else 1
+            inside = False
+        else:
+            light += j - i
+            inside = True
+        i = j
+    return room, light
+
+
+@njit(cache=True, nogil=True)
 def find_cuts(values, max_bins, cuts):
-    """Cut a sorted column into at most `max_bins` bins of about equal weight; returns how many cuts were made.
+    """Cut a sorted column into at most `max_bins` bins at its quantiles; returns how many cuts were made.
 
     A value goes left of a cut if it is not above it. Cuts lie half-way between distinct values; few distinct values
-    get a bin each; a value heavier than the mean bin gets its own.
+    get a bin each; a value heavier than the mean bin gets its own, as long as there are bins enough.
     """
     n = values.size
     n_distinct = 1 if n else 0
     for i in range(1, n):
         n_distinct += values[i] != values[i - 1]
-    room = max_bins
-    light = n
-    heavy = n + 1
-    if n_distinct > max_bins:
-        heavy = -(-n // max_bins)
-        i = 0
-        while i < n:
-            j = i + 1
-            while j < n and values[j] == values[i]:
-                j += 1
-            if j - i >= heavy:
-                room -= 1
-                light -= j - i
-            i = j
-    target = light / max(room, 1)
-    if n_distinct <= max_bins:
-        target = 0.0
+    heavy = -(-n // max_bins) if n_distinct > max_bins else 1
+    room, light = _room(values, max_bins, heavy)
+    if room < 1 and n_distinct > max_bins:
+        heavy, room, light = n + 1, max_bins, n
 
     n_cuts = 0
-    inside = 0
+    seen = 0
+    passed = 0
     i = 0
-    while i < n and n_cuts < max_bins - 1:
-        j = i + 1
-        while j < n and values[j] == values[i]:
-            j += 1
-        if j == n:
+    while i < n:
+        j = _run_end(values, i)
+        if j == n or n_cuts == max_bins - 1:
             break
-        inside += j - i
-        following = j + 1
-        while following < n and values[following] == values[j] and following - j < heavy:
-            following += 1
         is_heavy = j - i >= heavy
-        before_heavy = following - j >= heavy and inside >= target / 2
-        if is_heavy or before_heavy or inside >= target:
+        if not is_heavy:
+            seen += j - i
+        full = seen * room >= (passed + 1) * light
+        if is_heavy or full or _run_end(values, j) - j >= heavy:
             middle = values[i] + (values[j] - values[i]) / 2
             cuts[n_cuts] = middle if middle < values[j] else values[i]
             n_cuts += 1
-            inside = 0
+            passed = seen * room // light if light else 0
         i = j
     return n_cuts
 

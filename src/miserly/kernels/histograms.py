@@ -84,7 +84,7 @@ def subtract(parent, of_parent, child, of_child, out):
 
 @njit(cache=True, nogil=True, inline="always")
 def _scan(histogram, start, last, total, min_rows):
-    """Best cut of one histogram, given what already lies on the left: spread (unscaled gain) and bin.
+    """Best cut of one histogram, given what already lies on the left: n times its gain, and its bin (-1: none).
 
     With n = n_L + n_R, G_L²/n_L + G_R²/n_R − G²/n = (n·G_L − n_L·G)² / (n·n_L·n_R); the bracket is exact in int64.
     """

@@ -5,6 +5,8 @@ from contextlib import contextmanager
 
 import numba
 
+WORTH_A_THREAD = 1 << 20
+
 
 def n_threads(n_jobs: int | None) -> int:
     """The number of threads that `n_jobs` asks for: all cores for None, all but k-1 for -k."""
@@ -15,10 +17,11 @@ def n_threads(n_jobs: int | None) -> int:
 
 
 @contextmanager
-def threads(n_jobs: int | None) -> Iterator[int]:
-    """Run the kernels of a block on this many threads."""
+def threads(n_jobs: int | None, cells: int | None = None) -> Iterator[int]:
+    """Run the kernels of a block on at most this many threads; work on few cells is not worth a second one."""
     before = numba.get_num_threads()
-    numba.set_num_threads(n_threads(n_jobs))
+    small = cells is not None and cells < WORTH_A_THREAD
+    numba.set_num_threads(1 if small else min(before, n_threads(n_jobs)))
     try:
         yield numba.get_num_threads()
     finally:

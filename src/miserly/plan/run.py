@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from miserly.costs import RowAccounts
 from miserly.kernels import trees as kernels
+from miserly.kernels.threads import threads
 from miserly.plan import links
 from miserly.plan.dictionary import Trees
 from miserly.plan.gates import passes
@@ -44,7 +45,10 @@ def run(plan: Plan, X: NDArray[Any], query: Rows, budget: float, charge: str) ->
     """Run a plan on all rows, in blocks (of whole queries where a gate compares documents) that bound the memory."""
     program = plan.program("all" if budget == math.inf else "none" if charge == "path" else "free")
     blocks = list(_blocks(program, query))
-    parts = [_Batch(program, X[rows] if len(blocks) > 1 else X, query[rows], budget, charge).run() for rows in blocks]
+    with threads(None, len(X) * len(plan.dictionary)):
+        parts = [
+            _Batch(program, X[rows] if len(blocks) > 1 else X, query[rows], budget, charge).run() for rows in blocks
+        ]
     if len(parts) == 1:
         return parts[0]
     back = np.argsort(np.concatenate(blocks))

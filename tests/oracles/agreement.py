@@ -1,0 +1,81 @@
+"""Engine and oracle side by side on given bins and gradients."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from miserly.boosting import BinnedData, Grower, LocalBackend, Shop
+from miserly.costs import CostTable
+from miserly.kernels.histograms import COUNT_BITS
+from oracles import grower as oracle
+
+MISSING = 255
+
+
+class Given:
+    """A loss whose gradients are given, round after round."""
+
+    n_outputs = 1
+
+    def __init__(self, gradients):
+        self._gradients = iter(gradients)
+
+    def constant(self, y):
+        return np.zeros(1)
+
+    def gradients(self, y, score):
+        g = np.asarray(next(self._gradients), float)[None, :]
+        return g, np.ones_like(g)
+
+    def value(self, y, score):
+        return 0.0
+
+
+def binned(bins):
+    bins = np.atleast_2d(np.asarray(bins, np.uint8))
+    n_bins = np.array([max((int(b) for b in row if b != MISSING), default=-1) + 1 for row in bins], np.int32)
+    cuts = np.full((len(bins), 256), np.inf)
+    for line, k in zip(cuts, n_bins):
+        line[: max(k - 1, 0)] = np.arange(max(k - 1, 0)) + 0.5
+    return BinnedData(bins, cuts, n_bins)
+
+
+def table(needs, prices, evaluation=0.0):
+    acquired = [tuple(f"a{a}" for a in np.flatnonzero(line)) for line in needs]
+    names = [f"x{f}" for f in range(len(needs))]
+    return CostTable(tuple(names), dict(zip(names, acquired)), {f"a{a}": p for a, p in enumerate(prices)}, evaluation)
+
+
+def own(feature_prices):
+    """One acquisition per feature."""
+    return np.eye(len(feature_prices), dtype=bool), np.array(feature_prices, float)
+
+
+def compare(bins, gradients, needs, prices, tradeoff, limits):
+    """Grow trees with both and require that they agree; returns the engine's trees and the number of ties."""
+    data = binned(bins)
+    backend = LocalBackend(data, np.zeros(data.n_rows), Given(gradients))
+    shop = Shop(table(needs, prices), tradeoff)
+    market = oracle.Market(needs, prices, tradeoff, set())
+    grower = Grower(backend, shop, limits)
+    trees, ties = [], 0
+    for _ in gradients:
+        backend.gradients()
+        _, quantum = backend.begin(0)
+        rows = oracle.Rows(backend._packed >> COUNT_BITS, quantum, data.bins, data.n_bins)
+        tree = grower.grow(0)
+        expected = oracle.grow(rows, market, oracle.Limits(**dataclasses.asdict(limits)), follow=tree.splits)
+        assert len(tree.splits) == len(expected.splits)
+        for split, other in zip(tree.splits, expected.splits):
+            exact = (split.node, split.left, split.feature, split.cut, split.missing_right, split.bought)
+            assert exact == (other.node, other.left, other.feature, other.cut, other.missing_right, other.bought)
+            assert split.gain == pytest.approx(other.gain, rel=1e-9)
+            assert split.price == pytest.approx(other.price, rel=1e-12)
+        assert set(tree.leaves) == set(expected.leaves)
+        assert set(np.flatnonzero(shop.owned)) == market.owned
+        trees.append(tree)
+        ties += expected.ties
+    return trees, ties

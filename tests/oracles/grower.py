@@ -1,0 +1,160 @@
+"""The tree grower as the rules state it: every open leaf, feature and cut is weighed anew before every split.
+
+Sums are Python integers and gains are fractions, so the oracle's raw gains have no rounding before the last step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+MISSING = 255
+TIE = 1e-12
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Integer gradients (in quanta) and bins, feature × row, 255 where a value is missing."""
+
+    gradient: np.ndarray
+    quantum: float
+    bins: np.ndarray
+    n_bins: np.ndarray
+
+
+@dataclass
+class Market:
+    """What features need (feature × acquisition), what that costs, λ, and what is owned; growing a tree buys."""
+
+    needs: np.ndarray
+    prices: np.ndarray
+    tradeoff: float
+    owned: set[int]
+
+    def lacking(self, feature: int) -> tuple[int, ...]:
+        return tuple(a for a in range(len(self.prices)) if self.needs[feature, a] and a not in self.owned)
+
+    def price(self, feature: int) -> float:
+        return self.tradeoff * sum(float(self.prices[a]) for a in self.lacking(feature))
+
+
+@dataclass(frozen=True)
+class Limits:
+    max_depth: int | None
+    max_leaf_nodes: int | None
+    min_samples_leaf: int
+
+
+@dataclass(frozen=True)
+class OracleSplit:
+    node: int
+    left: int
+    feature: int
+    cut: int
+    missing_right: bool
+    gain: float
+    price: float
+    bought: tuple[int, ...]
+
+    @property
+    def score(self) -> float:
+        return self.gain - self.price
+
+
+@dataclass(frozen=True)
+class OracleTree:
+    """The splits, the rows of each leaf, and how many splits were taken from `follow` among equals."""
+
+    splits: list[OracleSplit]
+    leaves: dict[int, np.ndarray]
+    ties: int
+
+
+class DisagreementError(AssertionError):
+    """The splits that the oracle was told to follow are not the best ones."""
+
+
+def goes_left(rows: Rows, inside: np.ndarray, feature: int, cut: int, missing_right: bool) -> np.ndarray:
+    """Of the rows inside a node: does each go left?"""
+    b = rows.bins[feature, inside].astype(int)
+    return np.where(b == MISSING, not missing_right, b <= cut)
+
+
+def raw_gain(rows: Rows, inside: np.ndarray, left: np.ndarray) -> float:
+    """½(G_L²/n_L + G_R²/n_R − G²/n)·quantum²/N for the rows inside a node."""
+
+    def term(part: np.ndarray) -> Fraction:
+        return Fraction(sum(int(g) for g in rows.gradient[part]) ** 2, len(part))
+
+    spread = term(inside[left]) + term(inside[~left]) - term(inside)
+    return float(spread * Fraction(rows.quantum) ** 2 / (2 * len(rows.gradient)))
+
+
+def candidates(rows: Rows, inside: np.ndarray, feature: int, min_rows: int) -> Iterator[tuple[int, bool, float]]:
+    """Cut, missing side and gain of all splits of one node by one feature, in the order in which ties are decided."""
+    b = rows.bins[feature, inside]
+    some_missing = bool((b == MISSING).any())
+    for missing_right in (False, True) if some_missing else (False,):
+        for cut in sorted({int(x) for x in b} - {MISSING}):
+            left = goes_left(rows, inside, feature, cut, missing_right)
+            n_left, n_right = int(left.sum()), int((~left).sum())
+            if min(n_left, n_right) >= max(1, min_rows):
+                side = missing_right if some_missing else n_left < n_right
+                yield cut, side, raw_gain(rows, inside, left)
+
+
+def grow(rows: Rows, market: Market, limits: Limits, follow: Sequence | None = None) -> OracleTree:
+    """One tree; with `follow` (another's splits) those are taken wherever none is better by more than rounding."""
+    open_leaves = {0: (np.arange(len(rows.gradient)), 0)}
+    found: dict[int, list[tuple[int, int, bool, float]]] = {}
+    splits: list[OracleSplit] = []
+    ties = 0
+    while True:
+        offers = []
+        for node, (inside, depth) in sorted(open_leaves.items()):
+            if limits.max_depth is not None and depth >= limits.max_depth:
+                continue
+            if node not in found:  # a leaf's rows never change, only the prices do
+                found[node] = [
+                    (f, *c) for f in range(len(rows.bins)) for c in candidates(rows, inside, f, limits.min_samples_leaf)
+                ]
+            left = 2 * len(splits) + 1
+            lacking = [market.lacking(f) for f in range(len(rows.bins))]
+            price = [market.price(f) for f in range(len(rows.bins))]
+            offers += [OracleSplit(node, left, f, c, m, g, price[f], lacking[f]) for f, c, m, g in found[node]]
+        full = limits.max_leaf_nodes is not None and len(open_leaves) >= limits.max_leaf_nodes
+        best = max(offers, key=lambda s: s.score, default=None) if not full else None
+        if best is not None and best.score <= 0:
+            best = None
+        if follow is not None:
+            chosen = _followed(offers, best, follow[len(splits)] if len(splits) < len(follow) else None, full)
+            ties += chosen != best
+            best = chosen
+        if best is None:
+            return OracleTree(splits, {node: inside for node, (inside, _) in open_leaves.items()}, ties)
+        splits.append(best)
+        market.owned |= set(best.bought)
+        inside, depth = open_leaves.pop(best.node)
+        left = goes_left(rows, inside, best.feature, best.cut, best.missing_right)
+        open_leaves[best.left] = (inside[left], depth + 1)
+        open_leaves[best.left + 1] = (inside[~left], depth + 1)
+
+
+def _followed(offers: list[OracleSplit], best: OracleSplit | None, other, full: bool) -> OracleSplit | None:
+    """The other's choice, if no offer beats it by more than rounding."""
+    rounding = TIE * max(best.gain, best.price) if best is not None else 0.0
+    if other is None:
+        if best is not None and best.score > rounding:
+            raise DisagreementError(f"stopped before {best}")
+        return None
+    same = [s for s in offers if (s.node, s.feature, s.cut) == (other.node, other.feature, other.cut)]
+    same = [s for s in same if s.missing_right == other.missing_right]
+    if full or not same:
+        raise DisagreementError(f"{other} is not allowed; best is {best}")
+    rounding = max(rounding, TIE * max(same[0].gain, same[0].price))
+    if same[0].score < (best.score if best is not None else 0.0) - rounding:
+        raise DisagreementError(f"{other} scores {same[0].score}, but best is {best}")
+    return same[0]
