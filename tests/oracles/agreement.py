@@ -40,7 +40,7 @@ def binned(bins):
     cuts = np.full((len(bins), 256), np.inf)
     for line, k in zip(cuts, n_bins):
         line[: max(k - 1, 0)] = np.arange(max(k - 1, 0)) + 0.5
-    return BinnedData(bins, cuts, n_bins)
+    return BinnedData.from_bins(bins, cuts, n_bins)
 
 
 def table(needs, prices, evaluation=0.0):

@@ -122,16 +122,17 @@ class LocalBackend:
         for node, histogram in zip(nodes, out):
             first, last = self._span[node]
             if last - first == self.n_rows:
-                kernels.count_all(self.data.bins, self._packed, features, histogram)
+                kernels.count_all(self.data.words, self._packed, features, histogram)
             else:
                 rows, packed = self._rows[first:last], self._packed[first:last]
-                kernels.count_rows(self.data.bins, rows, packed, features, histogram)
+                kernels.count_rows(self.data.words, rows, packed, features, histogram)
         return out
 
     def apply(self, split: Split) -> NodeSums:
         first, last = self._span.pop(split.node)
         n_left, total, squares = kernels.partition(
-            self.data.bins[split.feature],
+            self.data.words[split.feature // kernels.LANES],
+            split.feature % kernels.LANES,
             self._rows[first:last],
             self._packed[first:last],
             split.cut,

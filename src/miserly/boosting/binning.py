@@ -1,4 +1,4 @@
-"""Data in bins: one byte per value, column by column, bin 255 for missing values."""
+"""Data in bins: one byte per value, eight features to a word, bin 255 for missing values."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from miserly.kernels import binning as kernels
+from miserly.kernels.histograms import LANES
 from miserly.kernels.threads import n_threads
 
 COLUMNS_AT_ONCE = 16
@@ -16,19 +17,35 @@ MAX_BINS = 255
 
 @dataclass(frozen=True)
 class BinnedData:
-    """`bins` is feature × row; a value lies in bin b if it is above the feature's cut b − 1 and not above its cut b."""
+    """One byte per value: a value lies in bin b if it is above its feature's cut b − 1 and not above cut b.
 
-    bins: np.ndarray
+    `words` is tile × row: the bins of features 8t to 8t + 7 of a row are the bytes of one word, the first lowest.
+    """
+
+    words: np.ndarray
     cuts: np.ndarray
     n_bins: np.ndarray
 
+    @classmethod
+    def from_bins(cls, bins: np.ndarray, cuts: np.ndarray, n_bins: np.ndarray) -> BinnedData:
+        """From bins that are known already, feature × row."""
+        words = _empty_words(*bins.shape)
+        for f, column in enumerate(bins):
+            _lane(words, f)[:] = column
+        return cls(words, cuts, n_bins)
+
+    @property
+    def bins(self) -> np.ndarray:
+        """The bins as a matrix of their own, feature × row."""
+        return np.stack([_lane(self.words, f) for f in range(self.n_features)])
+
     @property
     def n_features(self) -> int:
-        return self.bins.shape[0]
+        return len(self.n_bins)
 
     @property
     def n_rows(self) -> int:
-        return self.bins.shape[1]
+        return self.words.shape[1]
 
     def threshold(self, feature: int, cut: int) -> float:
         """The number that parts bins up to `cut` from those above; infinite where only missing values lie above."""
@@ -43,7 +60,7 @@ def bin_data(
     The sample is chosen by a hash of the row number, so it does not depend on how the data are stored; None takes all.
     """
     n_rows, n_features = X.shape
-    bins = np.empty((n_features, n_rows), np.uint8)
+    words = _empty_words(n_features, n_rows)
     cuts = np.full((n_features, MAX_BINS + 1), np.inf)
     n_bins = np.zeros(n_features, np.int32)
     chosen = _chosen_rows(n_rows, sample)
@@ -56,11 +73,20 @@ def bin_data(
             f = first + j
             present = ordered[j, : len(ordered[j]) - np.count_nonzero(np.isnan(ordered[j]))]
             n_bins[f] = kernels.find_cuts(present, max_bins, cuts[f]) + (len(present) > 0)
-            kernels.encode(column, cuts[f], bins[f])
+            kernels.encode(column, cuts[f], _lane(words, f))
 
     with ThreadPoolExecutor(n_threads(n_jobs)) as pool:
         list(pool.map(work, range(0, n_features, COLUMNS_AT_ONCE)))
-    return BinnedData(bins, cuts, n_bins)
+    return BinnedData(words, cuts, n_bins)
+
+
+def _empty_words(n_features: int, n_rows: int) -> np.ndarray:
+    return np.zeros((-(-n_features // LANES), n_rows), "<u8")
+
+
+def _lane(words: np.ndarray, feature: int) -> np.ndarray:
+    """The bins of one feature: every eighth byte of its tile."""
+    return words[feature // LANES].view(np.uint8)[feature % LANES :: LANES]
 
 
 def _chosen_rows(n_rows: int, sample: int | None) -> np.ndarray | None:

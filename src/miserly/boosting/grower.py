@@ -52,14 +52,15 @@ class GrownTree:
         return [a for split in self.splits for a in split.bought]
 
 
-@dataclass
+@dataclass(eq=False)
 class _Leaf:
-    """An open leaf: its sums, the histograms counted so far, and the best raw gain of each counted feature."""
+    """A leaf: its sums and, if it may be split, the histograms counted so far and each feature's best raw gain."""
 
     node: int
     depth: int
     sums: NodeSums
     bound: float
+    open: bool
     place: np.ndarray
     gains: np.ndarray
     cuts: np.ndarray
@@ -84,7 +85,7 @@ class Grower:
         self._splits: list[Split] = []
         root = self._leaf(0, 0, sums)
         self._leaves: dict[int, _Leaf] = {0: root}
-        if self._can_split(root):
+        if root.open:
             self._count(root, self._wanted(root))
         while len(self._leaves) < self._most_leaves:
             leaf = max(self._leaves.values(), key=lambda leaf: (leaf.best[0], -leaf.node))
@@ -124,7 +125,7 @@ class Grower:
     def _reprice(self, new: Sequence[_Leaf]) -> None:
         """After a purchase: features that became affordable in an open leaf are counted there, all bests renewed."""
         for leaf in self._leaves.values():
-            if leaf not in new and self._can_split(leaf):
+            if leaf.open and leaf not in new:
                 self._count(leaf, self._wanted(leaf) & (leaf.place < 0))
 
     def _open(self, parent: _Leaf, children: list[_Leaf]) -> None:
@@ -134,15 +135,20 @@ class Grower:
         fall by more than any price can.
         """
         small, large = sorted(children, key=lambda child: child.sums.n_rows)
-        if not self._can_split(large):
+        if not large.open:
             return
         want_large = self._wanted(large)
-        want_small = self._wanted(small) if self._can_split(small) else np.zeros_like(want_large)
+        want_small = self._wanted(small) if small.open else np.zeros_like(want_large)
+        counted = np.flatnonzero(want_small | want_large).astype(np.int32)
         derived = np.flatnonzero(want_large & (parent.place >= 0)).astype(np.int32)
-        self._count(small, want_small | want_large)
-        difference = np.empty((len(derived), kernels.N_BINS), np.int64)
-        kernels.subtract(parent.histograms, parent.place[derived], small.histograms, small.place[derived], difference)
-        self._search(large, derived, difference)
+        of_small = self._backend.histograms([small.node], counted)[0]
+        of_large = np.empty((len(derived), kernels.N_BINS), np.int64)
+        kernels.subtract(
+            parent.histograms, parent.place[derived], of_small, np.searchsorted(counted, derived), of_large
+        )
+        self._search(large, derived, of_large)
+        if small.open:
+            self._search(small, counted, of_small)
 
     def _count(self, leaf: _Leaf, features: np.ndarray) -> None:
         """Have the backend count these features in a leaf, and search them."""
@@ -165,22 +171,12 @@ class Grower:
         leaf.best = (float(net[f]), f)
 
     def _leaf(self, node: int, depth: int, sums: NodeSums) -> _Leaf:
-        n = self._backend.data.n_features
+        deep = self._limits.max_depth is not None and depth >= self._limits.max_depth
+        is_open = not deep and sums.n_rows >= 2 * self._min_rows
+        n = self._backend.data.n_features if is_open else 0
         bound = self._scale * ((sums.squares * sums.n_rows - sums.gradient**2) / sums.n_rows) * SLACK
-        return _Leaf(
-            node,
-            depth,
-            sums,
-            bound,
-            np.full(n, -1, np.int32),
-            np.full(n, -np.inf),
-            np.zeros(n, np.int32),
-            np.zeros(n, bool),
-        )
-
-    def _can_split(self, leaf: _Leaf) -> bool:
-        deep = self._limits.max_depth is not None and leaf.depth >= self._limits.max_depth
-        return not deep and leaf.sums.n_rows >= 2 * self._min_rows
+        tables = (np.full(n, -1, np.int32), np.full(n, -np.inf), np.zeros(n, np.int32), np.zeros(n, bool))
+        return _Leaf(node, depth, sums, bound, is_open, *tables)
 
     def _wanted(self, leaf: _Leaf) -> np.ndarray:
         """Features that might pay in a leaf: a split cannot gain more than the squared error left there."""

@@ -123,8 +123,10 @@ class _GreedyMiser(PlanEstimator):
         )
         with threads(self.n_jobs, X.size):
             data = binned if binned is not None else bin_data(X, self.max_bins, n_jobs=self.n_jobs)
-            if data.bins.shape != X.shape[::-1]:
-                raise ValueError(f"binned holds {data.bins.shape[::-1]} values, X {X.shape}. Prepare it from this X.")
+            if (data.n_rows, data.n_features) != X.shape:
+                raise ValueError(
+                    f"binned holds {data.n_rows} × {data.n_features} values, X {X.shape}. Prepare it from this X."
+                )
             watch = _Validation(loss, eval_set, self.n_iter_no_change) if eval_set is not None else None
             boosted = boost(LocalBackend(data, y, loss), Shop(costs, self.tradeoff), settings, loss.n_outputs, watch)
         if watch is not None:

@@ -18,10 +18,10 @@ def n_threads(n_jobs: int | None) -> int:
 
 @contextmanager
 def threads(n_jobs: int | None, cells: int | None = None) -> Iterator[int]:
-    """Run the kernels of a block on at most this many threads; work on few cells is not worth a second one."""
+    """Run kernels on this many threads (None: as many as now); work on few cells is not worth a second one."""
     before = numba.get_num_threads()
     small = cells is not None and cells < WORTH_A_THREAD
-    numba.set_num_threads(1 if small else min(before, n_threads(n_jobs)))
+    numba.set_num_threads(1 if small else before if n_jobs is None else n_threads(n_jobs))
     try:
         yield numba.get_num_threads()
     finally:
