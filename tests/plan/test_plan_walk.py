@@ -98,13 +98,15 @@ def test_the_free_answer_is_there_before_anything_is_bought(name, charge):
 
 @pytest.mark.parametrize(("name", "charge"), [("anytime", "learner"), ("forest", "path")])
 def test_a_feature_that_needs_nothing_is_not_silently_missing(name, charge):
-    """It costs nothing, but it must be given, or be asked for: never read as missing."""
+    """It costs nothing and is never asked for, so it must be given at the start: never read as missing."""
     plan = PLANS[name]()
     plan = replace(plan, charge=charge, costs=replace(plan.costs, needs={**plan.costs.needs, "age": (), "page": ()}))
     x = rows(1, 2)[0]
-    walk, owned, free = plan.start(), set(), {"age": x[0], "page": x[6]}
+    with pytest.raises(KeyError, match=r"age.*page"):
+        plan.start(given={})
+    walk, owned = plan.start(given={"age": x[0], "page": x[6]}), set()
     while not walk.done:
-        values = gift(plan, x, owned, walk.needs) | free
+        values = gift(plan, x, owned, walk.needs)
         owned |= set(walk.needs)
         walk.supply(values)
     assert_walk_is(walk, plan.run(x[None]), 0)

@@ -118,7 +118,7 @@ def _walked(plan: Plan, X: np.ndarray, qid: np.ndarray, budget: float | None) ->
     """Each row walked to its end, given only what it asked for."""
     walks: dict[int, Walk] = {}
     for rows in _queries(plan, qid):
-        together = plan.start_list(len(rows), budget)
+        together = plan.start_list(len(rows), budget, given=[_values(plan, X[i], set()) for i in rows])
         while together.needs:
             for i, needs in together.needs.items():
                 owned = {*together.walks[i].bought, *needs}

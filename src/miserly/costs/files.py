@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 COLUMNS = ("feature", "cost", "group", "group_cost")
+ENTRIES = ("acquisitions", "features", "unit", "evaluation")
 
 
 def read_csv(path: str | Path) -> list[dict[str, Any]]:
@@ -35,9 +36,11 @@ def read_toml(path: str | Path) -> dict[str, Any]:
             content = tomllib.load(file)
         except tomllib.TOMLDecodeError as error:
             raise ValueError(f"Cost file '{path}' is not TOML: {error}.") from None
-    unknown = sorted(set(content) - {"acquisitions", "features", "unit", "evaluation"})
+    unknown = sorted(set(content) - set(ENTRIES))
     if unknown:
-        raise ValueError(f"Cost file '{path}' has unknown entries {unknown}; it knows acquisitions, features, unit.")
+        raise ValueError(
+            f"Cost file '{path}' has unknown entries {unknown}; it knows acquisitions, features, unit, evaluation."
+        )
     for part in ("acquisitions", "features"):
         if not isinstance(content.get(part), dict):
             raise ValueError(f"Cost file '{path}' has no [{part}] table. Add one.")
@@ -56,21 +59,26 @@ def from_records(lines: Iterable[Mapping[str, Any]], where: str) -> dict[str, An
     prices: dict[str, Any] = {}
     groups: dict[str, Any] = {}
     for number, line in enumerate(lines, start=2):
-        feature = str(line["feature"]).strip()
+        place = f"Cost file '{where}', line {number}"
+        if None in line:
+            raise ValueError(f"{place}: more cells than the header has columns. Decimals are written with a point.")
+        feature = _text(line["feature"])
+        if not feature:
+            raise ValueError(f"{place}: the feature has no name.")
         if feature in needs:
-            raise ValueError(f"Cost file '{where}', line {number}: {feature!r} stands twice. Remove one.")
-        prices[feature] = _cell(line.get("cost"), f"Cost file '{where}', line {number}: the cost of {feature!r}")
+            raise ValueError(f"{place}: {feature!r} stands twice. Remove one.")
+        prices[feature] = _cell(line.get("cost"), f"{place}: the cost of {feature!r}")
         needs[feature] = (feature,)
-        group = str(line.get("group") or "").strip()
+        group, group_cost = _text(line.get("group")), _text(line.get("group_cost"))
+        if group_cost and not group:
+            raise ValueError(f"{place}: a group_cost without a group. Name the group of {feature!r}.")
         if group:
             needs[feature] = (group, feature)
-            group_cost = line.get("group_cost")
-            if group_cost not in (None, ""):
-                price = _cell(group_cost, f"Cost file '{where}', line {number}: the cost of group {group!r}")
+            if group_cost:
+                price = _cell(group_cost, f"{place}: the cost of group {group!r}")
                 if groups.setdefault(group, price) != price:
                     raise ValueError(
-                        f"Cost file '{where}', line {number}: group {group!r} costs {price:g} here and "
-                        f"{groups[group]:g} before. Write one price."
+                        f"{place}: group {group!r} costs {price:g} here and {groups[group]:g} before. Write one price."
                     )
     for group in {g for wanted in needs.values() for g in wanted[:-1]}:
         if group in prices:
@@ -78,6 +86,11 @@ def from_records(lines: Iterable[Mapping[str, Any]], where: str) -> dict[str, An
         if group not in groups:
             raise ValueError(f"Cost file '{where}': group {group!r} has no group_cost. Write it on one of its lines.")
     return {"features": tuple(needs), "needs": needs, "prices": prices | groups}
+
+
+def _text(value: Any) -> str:
+    """A cell as text; missing values of any kind are empty."""
+    return "" if value is None or value != value else str(value).strip()
 
 
 def _check_columns(columns: Iterable[str], where: str) -> None:

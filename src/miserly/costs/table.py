@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,7 +40,7 @@ class CostTable:
         if len(set(features)) < len(features):
             twice = sorted({f for f in features if features.count(f) > 1})
             raise ValueError(f"A feature is priced once, but {_some(twice)} stands twice. Remove the second line.")
-        given = {str(f): (a,) if isinstance(a, str) else tuple(a) for f, a in dict(self.needs).items()}
+        given = {str(f): _names(f, a) for f, a in dict(self.needs).items()}
         _same_features(features, given)
         needs = {f: tuple(dict.fromkeys(str(a) for a in given[f])) for f in features}
         for feature, wanted in needs.items():
@@ -54,8 +54,6 @@ class CostTable:
             evaluation = _price("the price of an evaluation", self.evaluation)
         else:
             evaluation = tuple(_price("the price of an evaluation", e) for e in np.asarray(self.evaluation))
-        if self.each is not None:
-            _price("the uniform price", self.each)
         for name, value in (("features", features), ("needs", MappingProxyType(needs))):
             object.__setattr__(self, name, value)
         object.__setattr__(self, "prices", MappingProxyType(prices))
@@ -72,9 +70,9 @@ class CostTable:
         unit: str = "units",
     ) -> CostTable:
         """One price per feature: a dict of names, or an array in the order of the columns."""
-        named = isinstance(prices, Mapping)
-        if isinstance(prices, Mapping):
-            table = {str(name): price for name, price in prices.items()}
+        named = hasattr(prices, "items")
+        if named:
+            table = {str(name): price for name, price in prices.items()}  # type: ignore[union-attr]
         else:
             table = {f"x{i}": price for i, price in enumerate(np.asarray(prices).ravel())}
         return cls(
@@ -89,6 +87,7 @@ class CostTable:
     @classmethod
     def uniform(cls, price: float = 1.0, *, evaluation: float = 0.0, unit: str = "features") -> CostTable:
         """The same price for every feature; it sizes itself to the data at fit."""
+        _price("the uniform price", price)
         return cls(features=(), needs={}, prices={}, evaluation=evaluation, unit=unit, each=price)
 
     @classmethod
@@ -128,10 +127,15 @@ class CostTable:
         return (_rebuild, (self.to_dict(),))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, CostTable) and self.to_dict() == other.to_dict()
+        return isinstance(other, CostTable) and self._key == other._key
 
     def __hash__(self) -> int:
-        return hash((self.features, tuple(self.prices.items()), self.evaluation))
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[Any, ...]:
+        prices, needs = tuple(self.prices.items()), tuple(self.needs[f] for f in self.features)
+        return (self.features, needs, prices, self.evaluation, self.unit, self.named, self.each)
 
     # ---- asking it --------------------------------------------------------------------------------------------
 
@@ -143,7 +147,7 @@ class CostTable:
     def price(self, features: Iterable[str]) -> float:
         """What a set of features costs a row that owns nothing: the union of their acquisitions."""
         wanted = 0
-        for feature in features:
+        for feature in (features,) if isinstance(features, str) else features:
             wanted |= self._mask_of(feature)
         return math.fsum(self.price_list[a] for a in set_bits(wanted))
 
@@ -175,10 +179,10 @@ class CostTable:
             each=None if self.each is None else self.each * factor,
         )
 
-    def bind(self, columns: Sequence[str] | int) -> CostTable:
+    def bind(self, columns: Sequence[str] | SupportsIndex) -> CostTable:
         """The table in the order of a data set's columns (their names, or their number); refuses a mismatch."""
-        if isinstance(columns, int):
-            names, n_columns = None, columns
+        if isinstance(columns, SupportsIndex):
+            names, n_columns = None, columns.__index__()
         else:
             names, n_columns = tuple(str(c) for c in columns), len(columns)
         if self.each is not None:
@@ -271,6 +275,8 @@ class CostTable:
         return {f: sum(1 << self._number[a] for a in wanted) for f, wanted in self.needs.items()}
 
     def _mask_of(self, feature: str) -> int:
+        if self.each is not None:
+            raise KeyError("A uniform cost table has no features before it is bound to data: costs.bind(names) first.")
         if feature not in self._masks:
             raise KeyError(f"The cost table has no feature {feature!r}. It prices: {_some(self.features)}.")
         return self._masks[feature]
@@ -283,6 +289,10 @@ class CostTable:
             for a in self.needs[old]
             if self.needs[old] == (old,) == (a,)
         }
+        taken = set(self.prices) - set(own)
+        clash = [name for name in own.values() if name in taken]
+        if clash:
+            raise ValueError(f"The column {clash[0]!r} has the name of a shared acquisition. Rename one of them.")
         return replace(
             self,
             features=names,
@@ -299,11 +309,21 @@ def _rebuild(fields: dict[str, Any]) -> CostTable:
 def _price(what: str, price: Any) -> float:
     try:
         number = float(price)
+    except OverflowError:
+        number = math.inf
     except (TypeError, ValueError):
         raise ValueError(f"{what} must be a number, got {price!r}.") from None
     if not (math.isfinite(number) and number >= 0):
         raise ValueError(f"{what} must be finite and not negative, got {number:g}. Give its real price.")
     return number
+
+
+def _names(feature: str, needs: Any) -> tuple[str, ...]:
+    if isinstance(needs, str):
+        return (needs,)
+    if not isinstance(needs, Iterable):
+        raise ValueError(f"Feature {feature!r} needs a list of acquisitions, got {needs!r}. Prices stand elsewhere.")
+    return tuple(needs)
 
 
 def _same_features(features: tuple[str, ...], needs: Mapping[str, Any]) -> None:

@@ -197,8 +197,8 @@ def partition(column, lane, rows, packed, cut, missing_right, spare_rows, spare_
     Every row is written to both sides and only one side moves on: no branch to mispredict. Returns the left child's
     number of rows, packed sum, and sum of squared quantised gradients.
     """
-    n_left = 0
-    n_right = 0
+    n_left = np.int64(0)
+    n_right = np.int64(0)
     total = np.int64(0)
     squares = np.int64(0)
     shift = np.uint64(8 * lane)

@@ -23,17 +23,20 @@ def purchases(plan: Plan) -> list[dict[str, Any]]:
     """
     ledger = plan.program("none").ledger
     lines: list[dict[str, Any]] = []
+    learners = evaluated = 0
     for k, node in enumerate(plan.nodes):
         new = _new_acquisitions(plan, k)
+        owned = plan.owned_at(k)
         if new or not lines:
             names = [plan.costs.acquisitions[a] for a in set_bits(new)]
             lines.append({"node": k, "buys": names, "price": ledger.price(new), "learners": 0, "gain": 0.0})
             learners = 0
-        learners |= plan.purchase(k)[1]
+        learners |= plan.purchase(k)[1] & ~evaluated
+        evaluated |= learners
         line = lines[-1]
         line["learners"] += len(node.learners)
         line["evaluation"] = ledger.price(0, learners)
-        line["total"] = ledger.price(*plan.owned_at(k))
+        line["total"] = ledger.price(*owned)
         line["gain"] += node.gain
     return lines
 
@@ -58,13 +61,17 @@ def summary(plan: Plan) -> str:
 def in_words(plan: Plan) -> str:
     """The summary, what is bought in which order, and where gates send rows."""
     lines = [summary(plan)]
-    for line in purchases(plan):
+    bought = {line["node"]: line for line in purchases(plan)}
+    for k, node in enumerate(plan.nodes):
+        gated = node.gate.kind != "open"
+        if k not in bought and not gated:
+            continue
+        line = bought.get(k, {"node": k, "buys": [], "price": 0.0, "learners": len(node.learners), "gain": node.gain})
         gain = "" if math.isnan(line["gain"]) else f", gain {line['gain']:.4g}"
         what = ", ".join(line["buys"]) or "nothing"
         price = f"{line['price']:g} {plan.costs.unit}"
         lines.append(f"  node {line['node']}: buys {what} for {price}; {line['learners']} learners{gain}")
-        node = plan.nodes[line["node"]]
-        if node.gate.kind != "open":
+        if gated:
             lines.append(f"    {node.gate.describe()}: to {_place(node.passed)}; otherwise to {_place(node.failed)}")
     return "\n".join(lines)
 

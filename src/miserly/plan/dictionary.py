@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.kernels import trees as kernels
-from miserly.plan.node import _frozen
+from miserly.plan.frozen import Frozen, frozen
 
 Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Dictionary:
+class Dictionary(Frozen):
     """Weak learners by number. `arrays` are what a plan file keeps; the rest is what running a plan asks for."""
 
     kind: ClassVar[str]
@@ -25,7 +25,10 @@ class Dictionary:
 
     def __post_init__(self) -> None:
         for name, dtype in self.array_types.items():
-            object.__setattr__(self, name, _frozen(getattr(self, name), dtype))
+            array = frozen(getattr(self, name), dtype)
+            if array.ndim != 1:
+                raise ValueError(f"The dictionary's {name} must be a list, got {array.ndim} dimensions.")
+            object.__setattr__(self, name, array)
         self.check()
 
     def arrays(self) -> dict[str, Array]:
@@ -64,7 +67,7 @@ class RawFeatures(Dictionary):
     array_types: ClassVar[dict[str, Any]] = {"columns": np.int32}
 
     def check(self) -> None:
-        if self.columns.ndim != 1 or (self.columns < 0).any():
+        if (self.columns < 0).any():
             raise ValueError("Raw features are a list of column numbers.")
 
     def __len__(self) -> int:
@@ -106,8 +109,7 @@ class Trees(Dictionary):
         n = len(self.feature)
         places = np.arange(n)
         ok = (
-            self.start.ndim == 1
-            and len(self.start) >= 1
+            len(self.start) >= 1
             and self.start[0] == 0
             and self.start[-1] == n
             and (np.diff(self.start) > 0).all()
@@ -116,7 +118,7 @@ class Trees(Dictionary):
         if ok and n:
             end = self.start[np.searchsorted(self.start, places, side="right")]
             leaf = self.left == places
-            ok = bool(((self.left > places) & (self.left + 1 < end) & (self.feature >= 0) | leaf).all())
+            ok = bool(((self.left > places) & (self.left < end - 1) & (self.feature >= 0) | leaf).all())
             ok = ok and bool((np.isposinf(self.threshold[leaf]) & ~self.missing_right[leaf]).all())
             ok = ok and not np.isnan(self.threshold).any() and bool((self.feature[leaf] == 0).all())
         if not ok:

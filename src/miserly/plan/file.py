@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import io
 import os
-import tempfile
+import secrets
 import zipfile
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +39,8 @@ class _NodeHeader(msgspec.Struct, forbid_unknown_fields=True):
     outputs: list[int]
     combine: str
     activation: str
-    calibrated: bool
+    scaled: bool
+    offset: bool
     routed: bool
     gate: str
     direction: int
@@ -66,9 +68,9 @@ def save_plan(plan: Plan, path: str | Path) -> None:
     path = Path(path)
     if not path.parent.is_dir():
         raise FileNotFoundError(f"Cannot save the plan: the folder '{path.parent}' does not exist.")
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with temporary.open("xb") as file:
             _write(plan, file)
             file.flush()
             os.fsync(file.fileno())
@@ -78,7 +80,7 @@ def save_plan(plan: Plan, path: str | Path) -> None:
             error.errno, f"Cannot save the plan to '{path}': {error.strerror}. Nothing was changed."
         ) from error
     finally:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def load_plan(path: str | Path) -> Plan:
@@ -95,7 +97,9 @@ def load_plan(path: str | Path) -> Plan:
                 for name in archive.namelist()
                 if name.startswith("arrays/") and name.endswith(".npy")
             }
-    except (zipfile.BadZipFile, EOFError, zipfile.zlib.error) as error:  # type: ignore[attr-defined]
+    except (FileNotFoundError, IsADirectoryError, PermissionError, PlanFileError):
+        raise
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError) as error:
         raise PlanFileError(f"'{path}' is not a plan file, or it is damaged: {error}.") from error
     try:
         return Plan(
@@ -109,7 +113,7 @@ def load_plan(path: str | Path) -> Plan:
             charge=header.charge,  # type: ignore[arg-type]
             notes=header.notes,
         )
-    except (KeyError, ValueError, TypeError, IndexError) as error:
+    except (KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
         raise PlanFileError(f"The plan file '{path}' does not fit together: {error}") from error
 
 
@@ -130,12 +134,12 @@ def _write(plan: Plan, file: Any) -> None:
     arrays: dict[str, NDArray[Any]] = {f"dictionary.{k}": v for k, v in plan.dictionary.arrays().items()}
     arrays["prior"] = plan.prior
     if plan.classes is not None:
-        arrays["classes"] = plan.classes.astype(str) if plan.classes.dtype == object else plan.classes
+        arrays["classes"] = plan.classes
     arrays["node.learners"] = _joined([n.learners for n in nodes], np.int32)
     arrays["node.weights"] = _joined([n.weights.ravel() for n in nodes], np.float64)
     arrays["node.bias"] = _joined([n.bias for n in nodes], np.float64)
-    calibrated = [_calibration(n) for n in nodes if _is_calibrated(n)]
-    arrays["node.calibration"] = _joined(calibrated, np.float64)
+    arrays["node.scale"] = _joined([n.scale for n in nodes if n.scale is not None], np.float64)
+    arrays["node.offset"] = _joined([n.offset for n in nodes if n.offset is not None], np.float64)
     arrays["node.routing"] = _joined([n.routing for n in nodes if n.routing is not None], np.float64)
     arrays["node.numbers"] = np.array([(n.routing_bias, n.gate.value, n.gain) for n in nodes]).reshape(-1, 3)
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -159,7 +163,8 @@ def _node_header(node: Node) -> _NodeHeader:
         outputs=list(node.outputs),
         combine=node.combine,
         activation=node.activation,
-        calibrated=_is_calibrated(node),
+        scaled=node.scale is not None,
+        offset=node.offset is not None,
         routed=node.routing is not None,
         gate=node.gate.kind,
         direction=node.gate.direction,
@@ -168,16 +173,6 @@ def _node_header(node: Node) -> _NodeHeader:
         failed=node.failed,
         tier=node.tier,
     )
-
-
-def _is_calibrated(node: Node) -> bool:
-    return node.scale is not None or node.offset is not None
-
-
-def _calibration(node: Node) -> NDArray[np.float64]:
-    ones, zeros = np.ones(len(node.outputs)), np.zeros(len(node.outputs))
-    parts = (ones if node.scale is None else node.scale, zeros if node.offset is None else node.offset)
-    return np.concatenate(parts)
 
 
 def _joined(parts: list[Any], dtype: Any) -> NDArray[Any]:
@@ -197,14 +192,14 @@ def _read_header(archive: zipfile.ZipFile, path: str | Path) -> _Header:
                 f"'{path}' is of plan version {kind.get('version')}, this Miserly reads up to {VERSION}. Upgrade it."
             )
         return msgspec.json.decode(text, type=_Header)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise PlanFileError(f"The header of '{path}' is damaged: {error}.") from error
 
 
 def _read_array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
     try:
         return np.lib.format.read_array(io.BytesIO(archive.read(name)), allow_pickle=False)
-    except ValueError as error:
+    except (ValueError, MemoryError, OverflowError) as error:
         raise PlanFileError(f"The array {name} of the plan file is damaged: {error}.") from error
 
 
@@ -216,15 +211,14 @@ def _dictionary(header: _Header, arrays: dict[str, NDArray[Any]]) -> Any:
 
 
 def _nodes(header: _Header, arrays: dict[str, NDArray[Any]]) -> tuple[Node, ...]:
-    learners, weights, bias = (_Reader(arrays[f"node.{part}"]) for part in ("learners", "weights", "bias"))
-    calibration, routing = _Reader(arrays["node.calibration"]), _Reader(arrays["node.routing"])
+    parts = ("learners", "weights", "bias", "scale", "offset", "routing")
+    learners, weights, bias, scale, offset, routing = readers = [_Reader(arrays[f"node.{part}"]) for part in parts]
     numbers = arrays["node.numbers"]
-    if numbers.shape != (len(header.nodes), 3):
-        raise ValueError("the table of node numbers has the wrong size")
+    if numbers.shape != (len(header.nodes), 3) or numbers.dtype != np.float64:
+        raise ValueError("the table of node numbers has the wrong size or type")
     nodes = []
     for h, (routing_bias, value, gain) in zip(header.nodes, numbers.tolist()):
         n_outputs = len(h.outputs)
-        scale_offset = calibration.take(2 * n_outputs).reshape(2, -1) if h.calibrated else (None, None)
         nodes.append(
             Node(
                 learners=learners.take(h.n_learners),
@@ -233,8 +227,8 @@ def _nodes(header: _Header, arrays: dict[str, NDArray[Any]]) -> tuple[Node, ...]
                 outputs=tuple(h.outputs),
                 combine=h.combine,  # type: ignore[arg-type]
                 activation=h.activation,  # type: ignore[arg-type]
-                scale=scale_offset[0],
-                offset=scale_offset[1],
+                scale=scale.take(n_outputs) if h.scaled else None,
+                offset=offset.take(n_outputs) if h.offset else None,
                 routing=routing.take(h.n_learners) if h.routed else None,
                 routing_bias=routing_bias,
                 gate=Gate(h.gate, value, h.direction, h.k),  # type: ignore[arg-type]
@@ -244,6 +238,8 @@ def _nodes(header: _Header, arrays: dict[str, NDArray[Any]]) -> tuple[Node, ...]
                 gain=gain,
             )
         )
+    if any(reader.at < len(reader.array) for reader in readers):
+        raise ValueError("an array of the nodes is too long")
     return tuple(nodes)
 
 
@@ -251,6 +247,8 @@ class _Reader:
     """Takes a joined array apart again."""
 
     def __init__(self, array: NDArray[Any]) -> None:
+        if array.ndim != 1:
+            raise ValueError("an array of the nodes is not a list")
         self.array, self.at = array, 0
 
     def take(self, n: int) -> NDArray[Any]:

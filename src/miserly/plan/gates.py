@@ -14,7 +14,10 @@ from miserly.plan.node import Gate
 def passes(
     gate: Gate, score: NDArray[np.float64], confidence: NDArray[np.float64] | None, query: NDArray[np.intp]
 ) -> NDArray[np.bool_]:
-    """Which rows pass, given what the gate looks at; `query` numbers the query of each row."""
+    """Which rows pass, given what the gate looks at; `query` numbers the query of each row.
+
+    A score that is not a number is beyond no threshold and below every other in its query.
+    """
     if gate.kind == "open":
         return np.ones(len(score), bool)
     if gate.kind == "threshold":
@@ -22,6 +25,7 @@ def passes(
     if gate.kind == "confidence":
         assert confidence is not None
         return confidence < gate.value
+    score = np.where(np.isnan(score), -np.inf, score)
     if gate.kind == "capacity":
         return _among_seen(score, query, gate.k)
     order = np.lexsort((-score, query))

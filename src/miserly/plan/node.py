@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
+
+from miserly.plan.frozen import Frozen, frozen, known
 
 EXIT = -1
 Combine = Literal["add", "replace", "multiply"]
@@ -26,6 +28,7 @@ class Gate:
     k: int = 0
 
     def __post_init__(self) -> None:
+        known("gate", self.kind, GateKind)
         if self.kind in QUERY_GATES and self.k < 1:
             raise ValueError(f"A {self.kind} gate keeps at least one document, got k={self.k}.")
         if self.direction not in (1, -1):
@@ -79,7 +82,7 @@ class Gate:
 
 
 @dataclass(frozen=True, eq=False)
-class Node:
+class Node(Frozen):
     """Scores `outputs` with `weights` over `learners` (one line each), then passes rows through its gate.
 
     `activation` is applied to the node's own outputs before they `combine` with the score so far; `scale` and `offset`
@@ -105,11 +108,17 @@ class Node:
     gain: float = math.nan
 
     def __post_init__(self) -> None:
-        learners = _frozen(self.learners, np.int32)
+        known("combine", self.combine, Combine)
+        known("activation", self.activation, Activation)
+        learners = frozen(self.learners, np.int32)
         outputs = tuple(int(k) for k in self.outputs)
-        weights = _frozen(self.weights, np.float64).reshape(len(learners), -1) if len(learners) else None
-        if weights is None:
-            weights = _frozen(np.zeros((0, len(outputs))), np.float64)
+        if learners.ndim != 1 or not outputs or len(set(outputs)) < len(outputs):
+            raise ValueError("A node has a list of learners and at least one output, each output once.")
+        if not abs(self.tier) < 1 << 31:
+            raise ValueError(f"A node's tier is a small number, got {self.tier}.")
+        weights = frozen(self.weights, np.float64)
+        if (weights.ndim == 1 and len(outputs) == 1) or not len(learners):
+            weights = weights.reshape(-1, len(outputs))
         if weights.shape != (len(learners), len(outputs)):
             raise ValueError(
                 f"A node's weights are learners × outputs, got {weights.shape} for {len(outputs)} outputs."
@@ -118,13 +127,13 @@ class Node:
         set_(self, "learners", learners)
         set_(self, "outputs", outputs)
         set_(self, "weights", weights)
-        set_(self, "bias", _frozen(np.broadcast_to(self.bias, len(outputs)), np.float64))
+        set_(self, "bias", frozen(np.broadcast_to(self.bias, len(outputs)), np.float64))
         for name in ("scale", "offset"):
             given = getattr(self, name)
             if given is not None:
-                set_(self, name, _frozen(np.broadcast_to(given, len(outputs)), np.float64))
+                set_(self, name, frozen(np.broadcast_to(given, len(outputs)), np.float64))
         if self.routing is not None:
-            routing = _frozen(self.routing, np.float64)
+            routing = frozen(self.routing, np.float64)
             if routing.shape != learners.shape:
                 raise ValueError(f"A routing vector has one weight per learner, got {routing.shape}.")
             set_(self, "routing", routing)
@@ -140,15 +149,9 @@ class Node:
         )
 
 
-def _frozen(values: ArrayLike, dtype: Any) -> NDArray[Any]:
-    array = np.array(values, dtype=dtype)
-    array.flags.writeable = False
-    return array
-
-
 def _same(a: Any, b: Any) -> bool:
-    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
-        return np.array_equal(a, b)
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return a is not None and b is not None and np.array_equal(a, b)
     if isinstance(a, float) and isinstance(b, float) and math.isnan(a):
         return math.isnan(b)
     return bool(a == b)

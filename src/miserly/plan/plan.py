@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,18 +15,20 @@ from numpy.typing import NDArray
 from miserly.costs import CostTable
 from miserly.plan import describe, file, links
 from miserly.plan.dictionary import Dictionary
+from miserly.plan.frozen import Frozen, frozen, known
 from miserly.plan.matrix import as_matrix, query_numbers
-from miserly.plan.node import EXIT, Node, _frozen
+from miserly.plan.node import EXIT, Node
 from miserly.plan.program import Join, Program, next_nodes
 from miserly.plan.run import Run, run, stages
 from miserly.plan.truncate import affordable_nodes
 from miserly.plan.walk import ListWalk, Walk
 
 Charge = Literal["learner", "path"]
+LOG_LARGEST = math.log(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Plan(Frozen):
     """A dictionary of weak learners and a graph of linear scorers over it, with the prices of everything it may buy.
 
     Rows start at each of `roots` in turn with one account, with `prior` as the free answer; nodes lead only to later
@@ -45,18 +47,21 @@ class Plan:
     notes: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "prior", _frozen(np.atleast_1d(self.prior), np.float64))
+        object.__setattr__(self, "prior", frozen(np.atleast_1d(self.prior), np.float64))
         object.__setattr__(self, "nodes", tuple(self.nodes))
         object.__setattr__(self, "roots", tuple(int(r) for r in self.roots))
         if self.classes is not None:
-            object.__setattr__(self, "classes", _frozen(self.classes, None))
+            plain = np.asarray(self.classes)
+            object.__setattr__(self, "classes", frozen(plain.tolist() if plain.dtype == object else plain, None))
         self._check()
 
     def _check(self) -> None:
         """Refuse a graph that could loop, or numbers that point outside what there is."""
         n_nodes, n_learners = len(self.nodes), len(self.dictionary)
-        if self.charge not in ("learner", "path"):
-            raise ValueError(f"charge is 'learner' or 'path', got {self.charge!r}.")
+        known("charge", self.charge, Charge)
+        known("link", self.link, links.Link)
+        if self.prior.ndim != 1 or (self.classes is not None and self.classes.ndim != 1):
+            raise ValueError("A plan's prior and its classes are lists.")
         if self.dictionary.n_features > len(self.costs.features):
             raise ValueError("The dictionary uses features that the cost table does not list.")
         if (self.link == "identity") != (self.classes is None):
@@ -90,19 +95,14 @@ class Plan:
             and np.array_equal(self.classes, other.classes)  # type: ignore[arg-type]
         )
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
-
     # ---- running ----------------------------------------------------------------------------------------------
 
     def run(self, X: Any, qid: Any = None, budget: float | None = None, charge: Charge | None = None) -> Run:
         """Scores, costs, exits of every row. Rows that cannot pay for a node within the budget answer before it."""
         matrix = as_matrix(X, self.costs.features)
-        limit = math.inf if budget is None else float(budget)
-        if math.isnan(limit):
-            raise ValueError("The budget is not a number.")
-        query = query_numbers(qid, len(matrix))
-        return run(self, matrix, query, limit, charge or self.charge)
+        charge = charge or self.charge
+        known("charge", charge, Charge)
+        return run(self, matrix, query_numbers(qid, len(matrix)), _limit(budget), charge)
 
     def score(self, X: Any, qid: Any = None, budget: float | None = None) -> NDArray[np.float64]:
         """Raw scores: one column squeezed to a vector, several as rows × outputs."""
@@ -110,12 +110,16 @@ class Plan:
         return score[:, 0] if score.shape[1] == 1 else score
 
     def rank_score(self, X: Any, qid: Any = None, budget: float | None = None) -> NDArray[np.float64]:
-        """Scores to rank by: rows that left at a lower tier stand below all others, each tier in its own order."""
+        """Scores to rank by: rows that left at a lower tier stand below all others, each tier in its own order.
+
+        One number for both, so scores that differ by less than about 1e-12 of themselves may tie.
+        """
         result = self.run(X, qid, budget)
         score = result.score[:, 0]
         if not any(node.tier for node in self.nodes):
             return score
-        return result.tier + 0.5 * (1.0 + score / (1.0 + np.abs(score)))
+        within = np.minimum(np.log1p(np.abs(score)), LOG_LARGEST) / (2.01 * LOG_LARGEST)
+        return np.asarray(result.tier + 0.5 + np.copysign(within, score), np.float64)
 
     def predict(self, X: Any, qid: Any = None, budget: float | None = None) -> NDArray[Any]:
         """Labels, or numbers where there are no classes."""
@@ -131,13 +135,15 @@ class Plan:
         """What each row pays."""
         return self.run(X, qid, budget, charge).cost
 
-    def start(self, budget: float | None = None) -> Walk:
-        """Begin one row without its values: the walk says what it needs."""
-        return Walk(self, math.inf if budget is None else float(budget))
+    def start(self, budget: float | None = None, given: Mapping[str, float] | None = None) -> Walk:
+        """Begin one row without its values: the walk says what it needs. Features that need nothing are `given`."""
+        return Walk(self, _limit(budget), given or {})
 
-    def start_list(self, n_rows: int, budget: float | None = None) -> ListWalk:
+    def start_list(
+        self, n_rows: int, budget: float | None = None, given: Sequence[Mapping[str, float]] | None = None
+    ) -> ListWalk:
         """Begin the documents of one query; the budget is for each document."""
-        return ListWalk(self, n_rows, math.inf if budget is None else float(budget))
+        return ListWalk(self, given or [{}] * n_rows, _limit(budget))
 
     def read(self, z: NDArray[np.float64]) -> NDArray[Any]:
         """Calibrated scores as labels, or as numbers."""
@@ -160,6 +166,12 @@ class Plan:
     def by_query(self) -> bool:
         """Whether some gate compares the documents of a query."""
         return any(node.gate.by_query for node in self.nodes)
+
+    @cached_property
+    def used_features(self) -> tuple[int, ...]:
+        """The columns that some node may look at."""
+        learners = {int(t) for node in self.nodes for t in node.learners}
+        return tuple(sorted({int(f) for t in learners for f in self.dictionary.features_of(t)}))
 
     @cached_property
     def feature_numbers(self) -> dict[str, int]:
@@ -225,7 +237,7 @@ class Plan:
         """The plan without the nodes that a budget would stop before: it answers as `predict(budget=budget)` does."""
         if self.charge == "path":
             raise ValueError("Under charge='path' a budget is kept split by split. Use predict(X, budget=...).")
-        kept = affordable_nodes(self, float(budget))
+        kept = affordable_nodes(self, _limit(budget))
         number = {old: new for new, old in enumerate(kept)} | {EXIT: EXIT}
         nodes = [
             replace(node, passed=number.get(node.passed, EXIT), failed=number.get(node.failed, EXIT))
@@ -254,3 +266,11 @@ class Plan:
     def save(self, path: str | Path) -> None:
         """Write one file of JSON and raw arrays; the old file stays whole if anything goes wrong."""
         file.save_plan(self, path)
+
+
+def _limit(budget: float | None) -> float:
+    if budget is None:
+        return math.inf
+    if math.isnan(budget):
+        raise ValueError("The budget is not a number.")
+    return float(budget)

@@ -21,10 +21,11 @@ Join = Literal["none", "free", "all"]
 
 @dataclass(frozen=True)
 class Step:
-    """One node, or a run of nodes that only add up, as the kernels take it. `node` is the last of the run."""
+    """One node, or a run of nodes that only add up, as the kernels take it: it begins as `head`, ends as `node`."""
 
     first: int
     last: int
+    head: Node
     node: Node
     learners: NDArray[np.int32]
     pointer: NDArray[np.int32]
@@ -72,7 +73,7 @@ class Program:
                 and node.is_sum
                 and nodes[k - 1].is_sum
                 and not node.bias.any()
-                and not (self.calibrated and join == "free")
+                and (not self.calibrated or (join == "all" and node.outputs == nodes[k - 1].outputs))
             )
             acquisitions, learners = self.plan.purchase(k)
             if joined and join == "free":
@@ -110,6 +111,7 @@ class Program:
         return Step(
             first=run[0],
             last=run[-1],
+            head=plan.nodes[run[0]],
             node=plan.nodes[run[-1]],
             learners=np.array(learners, np.int32),
             pointer=np.array(pointer, np.int32),

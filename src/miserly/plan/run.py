@@ -165,7 +165,7 @@ class _Batch:
         node, n_outputs = step.node, self.plan.n_outputs
         everyone = len(rows) == len(self.X)
         state = self.state if everyone else self.state[rows]
-        own = begin(node, state, n_outputs)
+        own = begin(step.head, state, n_outputs)
         if not everyone:
             self.state[rows] = state
         edges = (step.learners, step.pointer, step.column, step.weight)

@@ -26,9 +26,10 @@ def affordable_nodes(plan: Plan, budget: float) -> list[int]:
             here = arriving.pop(k)
             after = {ledger.after(account, *plan.purchase(k)) for account in here}
             affordable = {account.total <= budget for account in after}
-            if len(affordable) > 1 or len(leaving) > MOST_ACCOUNTS:
+            if len(affordable) > 1 or len(after) + len(leaving) > MOST_ACCOUNTS:
+                why = "too many different purchases to follow" if len(affordable) == 1 else "different purchases"
                 raise ValueError(
-                    f"Rows come to node {k} with different purchases, so that no one plan fits this budget. "
+                    f"Rows come to node {k} with {why}, so that this budget gives no one smaller plan. "
                     "Use predict(X, budget=...), which decides for each row."
                 )
             if affordable == {False}:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from miserly.plan.plan import Plan
 
 ONE_ROW = np.zeros(1, np.intp)
+NOTHING: Mapping[str, float] = {}
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,9 @@ class Best:
 class Walk:
     """The way of one row. `needs` names what must be bought next; `stopped` says why it ended."""
 
-    def __init__(self, plan: Plan, budget: float = math.inf, in_list: bool = False) -> None:
+    def __init__(
+        self, plan: Plan, budget: float = math.inf, given: Mapping[str, float] = NOTHING, in_list: bool = False
+    ) -> None:
         self.plan = plan
         self.budget = budget
         self.by_path = plan.charge == "path" and isinstance(plan.dictionary, Trees)
@@ -67,7 +70,12 @@ class Walk:
         self._values = np.zeros(max(1, self.program.n_kept))
         self._known = np.zeros(max(1, self.program.n_kept), bool)
         self._root = 0
-        self._enter(plan.roots[0])
+        self._out_of_budget = False
+        self._take(given)
+        if plan.roots:
+            self._enter(plan.roots[0])
+        else:
+            self._stop("answered")
 
     # ---- what a driver uses -----------------------------------------------------------------------------------
 
@@ -95,30 +103,43 @@ class Walk:
         """Take the values that the wanted acquisitions gave, pay for them, and go on as far as possible."""
         if self.done or self.waiting is not None:
             raise RuntimeError("This walk wants nothing: look at `needs` before supplying.")
-        number = self.plan.feature_numbers
-        for name, value in values.items():
-            if name not in number:
-                raise KeyError(f"The plan knows no feature {name!r}.")
-            self._x[0, number[name]] = value
-            self._has[number[name]] = True
-        wanted = [f for f in self._wanted_features() if not self._has[f]]
-        if wanted:
-            names = [self.plan.costs.features[f] for f in wanted]
-            raise KeyError(
-                f"The acquisitions {list(self.needs)} must give the features {names}; they were not supplied."
-            )
+        self._take(values)
         self.account = self.program.ledger.after(self.account, self._asked)
         self.bought += self.needs
         self._proceed()
 
     def fail(self, acquisition: str) -> None:
         """An acquisition cannot be had: the answer of the last complete node stands."""
-        self._stop(f"failed:{acquisition}")
+        self.stop(f"failed:{acquisition}")
 
     def stop(self, reason: str) -> None:
         """End the walk with the best answer so far, for the driver's own reason (a deadline, say)."""
         if not self.done:
             self._stop(reason)
+
+    def _take(self, values: Mapping[str, float]) -> None:
+        """Keep values; everything that the plan may look at and that is or gets owned must be among them."""
+        plan, number = self.plan, self.plan.feature_numbers
+        unknown = [name for name in values if name not in number]
+        if unknown:
+            raise KeyError(f"The plan knows no feature {unknown[0]!r}.")
+        owned = self.account.owned | self._asked
+        for name, value in values.items():
+            f = number[name]
+            if plan.costs.feature_masks[f] & ~owned:
+                raise KeyError(
+                    f"Feature {name!r} was supplied before it was bought: it needs {plan.costs.needs[name]}."
+                )
+            self._x[0, f] = value
+            self._has[f] = True
+        missing = [
+            plan.costs.features[f]
+            for f in plan.used_features
+            if not self._has[f] and not plan.costs.feature_masks[f] & ~owned
+        ]
+        if missing:
+            what = f"The acquisitions {list(self.needs)} give" if self.needs else "Without any purchase there are"
+            raise KeyError(f"{what} the features {missing}, which were not supplied.")
 
     # ---- the way through the graph ----------------------------------------------------------------------------
 
@@ -166,15 +187,11 @@ class Walk:
         kernels.walk_until_purchase(
             self._x, ONE_ROW, trees, step.learners, words, owned, self._entry, self._place, wants
         )
-        self._next_feature = int(wants[0])
         return self.plan.costs.feature_masks[wants[0]] & ~self.account.owned if wants[0] >= 0 else 0
-
-    def _wanted_features(self) -> Sequence[int]:
-        return (self._next_feature,) if self.by_path else self._step.features
 
     def _score(self, step: Step) -> None:
         plan, node = self.plan, step.node
-        own = begin(node, self._state, plan.n_outputs)
+        own = begin(step.head, self._state, plan.n_outputs)
         edges = (step.pointer, step.column, step.weight)
         if isinstance(plan.dictionary, Trees):
             kernels.add_trees_to_row(
@@ -232,7 +249,7 @@ class Walk:
     def _leave(self, reason: str) -> None:
         """This root is through: take the next one, or stop. A root that could not be paid leaves its mark."""
         self.needs = ()
-        self._out_of_budget = getattr(self, "_out_of_budget", False) or reason == "budget"
+        self._out_of_budget |= reason == "budget"
         self._root += 1
         if self._root < len(self.plan.roots):
             self._enter(self.plan.roots[self._root])
@@ -248,8 +265,8 @@ class Walk:
 class ListWalk:
     """The documents of one query, each on its way; gates that compare documents wait until all have arrived."""
 
-    def __init__(self, plan: Plan, n_rows: int, budget: float = math.inf) -> None:
-        self.walks = [Walk(plan, budget, in_list=True) for _ in range(n_rows)]
+    def __init__(self, plan: Plan, given: Sequence[Mapping[str, float]], budget: float = math.inf) -> None:
+        self.walks = [Walk(plan, budget, known, in_list=True) for known in given]
         self._settle()
 
     @property
