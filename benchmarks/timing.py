@@ -13,16 +13,16 @@ class Best:
     result: Any
 
 
-def best_of(n: int, work: Callable[[], Any]) -> Best:
-    """Run some work n times; the least CPU time, the least wall-clock time, the last result."""
-    cpu = wall = float("inf")
-    result = None
+def best_of(n: int, *works: Callable[[], Any]) -> list[Best]:
+    """Run some works in turn, n times; of each the least CPU time, the least wall-clock time, the last result."""
+    times: list[list[tuple[float, float]]] = [[] for _ in works]
+    results: list[Any] = [None] * len(works)
     for _ in range(n):
-        cpu_start, wall_start = time.process_time(), time.perf_counter()
-        result = work()
-        cpu = min(cpu, time.process_time() - cpu_start)
-        wall = min(wall, time.perf_counter() - wall_start)
-    return Best(cpu, wall, result)
+        for i, work in enumerate(works):
+            cpu, wall = time.process_time(), time.perf_counter()
+            results[i] = work()
+            times[i].append((time.process_time() - cpu, time.perf_counter() - wall))
+    return [Best(min(c for c, _ in t), min(w for _, w in t), result) for t, result in zip(times, results)]
 
 
 def line(what: str, ours: float, theirs: float, goal: float | None = None) -> None:

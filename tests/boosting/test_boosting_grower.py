@@ -39,6 +39,13 @@ def test_every_split_is_the_best_that_the_rules_offer(problem):
     compare(*problem)
 
 
+@pytest.mark.slow
+@settings(max_examples=8000, deadline=None)
+@given(problems())
+def test_every_split_is_the_best_that_the_rules_offer_at_length(problem):
+    compare(*problem)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_without_ties_the_trees_are_the_oracles(seed):
     rng = np.random.default_rng(seed)

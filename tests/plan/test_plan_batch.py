@@ -38,14 +38,25 @@ def test_a_run_within_a_budget_equals_the_slow_executor(name, charge):
         assert_run_is(plan, plan.run(X, qid, budget, charge), expected)
 
 
-@settings(max_examples=250, deadline=None)
-@given(SEEDS, st.sampled_from(["learner", "path"]))
-def test_random_plans_equal_the_slow_executor(seed, charge):
+def check_random_plan(seed, charge):
     plan = random_plan(seed)
     X, qid = random_rows(plan, seed)
     assert_run_is(plan, plan.run(X, qid, charge=charge), execute(plan, X, qid, charge=charge))
     for budget in random_budgets(plan, X, qid, seed, charge)[:4]:
         assert_run_is(plan, plan.run(X, qid, budget, charge), execute(plan, X, qid, budget, charge))
+
+
+@settings(max_examples=250, deadline=None)
+@given(SEEDS, st.sampled_from(["learner", "path"]))
+def test_random_plans_equal_the_slow_executor(seed, charge):
+    check_random_plan(seed, charge)
+
+
+@pytest.mark.slow
+@settings(max_examples=10_000, deadline=None)
+@given(SEEDS, st.sampled_from(["learner", "path"]))
+def test_random_plans_equal_the_slow_executor_at_length(seed, charge):
+    check_random_plan(seed, charge)
 
 
 @hand_built
