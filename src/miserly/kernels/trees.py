@@ -64,27 +64,38 @@ def add_trees(X, rows, trees, used, learners, pointer, output, weight, keep, val
                 v = X[r, used[j]]
                 any_missing |= v != v
                 columns[j, i] = v
+        sums = np.zeros((scores.shape[1], BLOCK))
+        for i in range(size):
+            for k in range(scores.shape[1]):
+                sums[k, i] = scores[rows[first + i], k]
         at = np.empty(BLOCK, np.int32)
         h = np.empty(BLOCK)
         for e in range(learners.size):
             t = learners[e]
             place = keep[t]
-            fresh = place < 0
-            for i in range(size):
-                fresh = fresh or not known[rows[first + i], place]
+            fresh = True
+            if place >= 0:
+                fresh = False
+                for i in range(size):
+                    fresh |= not known[rows[first + i], place]
             if fresh:
                 _block_leaves(columns, start[t], depth[t], slot, threshold, left, missing_right, any_missing, at)
-                for i in range(size):
+                for i in range(BLOCK):
                     h[i] = value[at[i]]
-                    if place >= 0:
-                        values[rows[first + i], place] = h[i]
-                        known[rows[first + i], place] = True
             else:
                 for i in range(size):
                     h[i] = values[rows[first + i], place]
-            for j in range(pointer[e], pointer[e + 1]):
+            if fresh and place >= 0:
                 for i in range(size):
-                    scores[rows[first + i], output[j]] += weight[j] * h[i]
+                    values[rows[first + i], place] = h[i]
+                    known[rows[first + i], place] = True
+            for j in range(pointer[e], pointer[e + 1]):
+                total = sums[output[j]]
+                for i in range(BLOCK):
+                    total[i] += weight[j] * h[i]
+        for i in range(size):
+            for k in range(scores.shape[1]):
+                scores[rows[first + i], k] = sums[k, i]
 
 
 @njit(cache=True, nogil=True)
