@@ -28,7 +28,7 @@ def folder(tmp_path_factory):
     return path
 
 
-TRAIN = ("--costs", "costs.csv", "--label", "label", "--n-estimators", 20)
+TRAIN = ("--costs", "costs.toml", "--label", "label", "--n-estimators", 20)
 
 
 def test_the_whole_way(folder):
@@ -60,7 +60,7 @@ def test_the_frontier_writes_a_table_a_picture_and_plans(folder):
 
 
 def test_options_from_toml(folder):
-    (folder / "run.toml").write_text('costs = "costs.csv"\nlabel = "label"\nn-estimators = 5\ntradeoff = 0.5\n')
+    (folder / "run.toml").write_text('costs = "costs.toml"\nlabel = "label"\nn-estimators = 5\ntradeoff = 0.5\n')
     told = json.loads(miserly("fit", "train.csv", "--config", "run.toml", "--json", "-o", "b.plan", cwd=folder))
     assert told["rounds"] == 5
     (folder / "bad.toml").write_text("tradeof = 0.5\n")
@@ -72,21 +72,23 @@ def test_options_from_toml(folder):
     [
         (("fit", "train.csv", "--label", "label"), 2, "--costs"),
         (("fit", "nothing.csv", *TRAIN), 2, "does not exist"),
-        (("fit", "train.csv", "--costs", "costs.csv", "--label", "grade"), 1, "no column 'grade'"),
+        (("fit", "train.csv", "--costs", "costs.toml", "--label", "grade"), 1, "no column 'grade'"),
         (("fit", "train.csv", "--costs", "short.csv", "--label", "label"), 1, "missing 'z_mm'"),
         (("fit", "train.csv", "--costs", "negative.csv", "--label", "label"), 1, "not negative"),
-        (("fit", "words.csv", "--costs", "costs.csv", "--label", "label"), 1, "line 3, column 'sign_z'"),
-        (("fit", "ragged.csv", "--costs", "costs.csv", "--label", "label"), 1, "line 2: 2 cells"),
+        (("fit", "words.csv", "--costs", "costs.toml", "--label", "label"), 1, "line 3, column 'sign_z'"),
+        (("fit", "ragged.csv", "--costs", "costs.toml", "--label", "label"), 1, "line 2: 2 cells"),
         (("explain", "train.csv"), 1, "not a plan file"),
         (("frontier", "train.csv", "validation.csv", "--grid", "1:2", *TRAIN), 2, "LOW:HIGH:N"),
         (("data", "nonsense"), 1, "no data set 'nonsense'"),
         (("fit", "train.csv", "-o", "no/such/folder.plan", *TRAIN), 1, "does not exist"),
-        (("predict", "c.plan", "costs.csv"), 1, "not a number"),
+        (("predict", "c.plan", "words.csv", "--label", "label"), 1, "not a number"),
+        (("fit", "train.csv", "--patience", "5", *TRAIN), 2, "--validation"),
+        (("frontier", "train.csv", "validation.csv", "--budget", "1", "--quality", "1", *TRAIN), 2, "not by both"),
     ],
 )
 def test_likely_mistakes(folder, args, code, message):
     header, *lines = (folder / "train.csv").read_text().splitlines()
-    prices = (folder / "costs.csv").read_text().splitlines()
+    prices = ["feature,cost", "sign_x,1", "sign_z,1", "z_pp,10", "z_mp,10", "z_pm,10", "z_mm,10"]
     (folder / "short.csv").write_text("\n".join(prices[:-1]))
     (folder / "negative.csv").write_text("\n".join([*prices[:-1], "z_mm,-4"]))
     cells = lines[1].split(",")

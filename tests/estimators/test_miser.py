@@ -73,6 +73,10 @@ def test_the_path_tells_what_was_bought_when(cancer):
     assert sum(p.price for p in model.path_) == pytest.approx(model.predict_cost(X)[0])
     assert [p.round for p in model.path_] == sorted(p.round for p in model.path_)
     assert all(p.gain > 1e-3 * p.price for p in model.path_)
+    assert [p["feature"] for p in model.plan_.notes["path"]] == [p.feature for p in model.path_]
+    y_share = y.mean()
+    start = -(y_share * np.log(y_share) + (1 - y_share) * np.log(1 - y_share))
+    assert start - sum(node.gain for node in model.plan_.nodes) == pytest.approx(model.train_loss_[-1])
 
 
 def test_training_loss_falls_and_early_stopping_keeps_the_best(cancer):
@@ -190,3 +194,42 @@ def test_prepared_bins_give_the_same_model(cancer):
     assert plain == prepared
     with pytest.raises(ValueError, match="Prepare it from this X"):
         model.fit(X[1:], y[1:], binned=model.prepare(X))
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        (np.zeros((5, 30)), [0, 1, np.nan, 0, 1], "NaN or infinity"),
+        (np.zeros((5, 30)), [0, 1, 0, 1], "5 rows in X and 4"),
+        (np.zeros((5, 29)), [0, 1, 0, 1, 0], "29 features"),
+        (np.zeros((3, 30)), [0, 1, 7], "training data have not"),
+    ],
+)
+def test_wrong_validation_data_is_refused(cancer, X, y, message):
+    model = ms.GreedyMiserClassifier(ms.CostTable.uniform(), n_estimators=2)
+    with pytest.raises(ValueError, match=message):
+        model.fit(*cancer, eval_set=(X, y))
+
+
+def test_a_refit_forgets_the_old_validation(cancer):
+    X, y = cancer
+    model = ms.GreedyMiserClassifier(ms.CostTable.uniform(), n_estimators=2).fit(X, y, eval_set=(X, y))
+    assert len(model.validation_loss_) == 2
+    assert model.fit(X, y).validation_loss_ is None
+
+
+def test_a_loss_with_the_wrong_number_of_scores_is_refused():
+    X, y = load_iris(return_X_y=True)
+    model = ms.GreedyMiserClassifier(ms.CostTable.uniform(), loss=ms.boosting.SquaredHingeLoss())
+    with pytest.raises(ValueError, match="3 classes need 3 scores"):
+        model.fit(X, y)
+    assert model.fit(X, y > 0).score(X, y > 0) == 1.0
+
+
+def test_suggesting_a_grid_does_not_fit():
+    y = load_iris().target
+    model = ms.GreedyMiserClassifier(ms.CostTable.uniform())
+    assert len(model.suggest_grid(y)) == 8
+    assert vars(model).keys() == model.get_params().keys()
+    with pytest.raises(ValueError, match="needs the price"):
+        ms.GreedyMiserClassifier().suggest_grid(y)

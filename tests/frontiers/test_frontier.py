@@ -125,5 +125,14 @@ def test_mistakes():
         ms.frontier(model, data.X, (data.X, data.y))
     with pytest.raises(ValueError, match="qid"):
         ms.frontier(model, (data.X, data.y), (data.X, data.y), metric="ndcg@5")
+    for grid in ({"tradeoff": 0.1}, "tradeoff", {}, {"tradeoff": []}):
+        with pytest.raises(ValueError, match="grid is a dict of lists"):
+            ms.frontier(model, (data.X, data.y), (data.X, data.y), grid=grid)
+    with pytest.raises(ValueError, match="tradeoff"):
+        ms.frontier(model, (data.X, data.y), (data.X, data.y), grid={"tradeoff": [0, -1]})
+    with pytest.raises(ValueError, match="probabilities"):
+        ms.frontier(model, (data.X, data.y), (data.X, data.y), metric="logloss")
+    with pytest.raises(ValueError, match="validation' or 'test'"):
+        points((10, 0.9), (1, 0.5)).area(on="tset")
     with pytest.raises(ValueError, match="no metric"):
         ms.frontier(model, (data.X, data.y), (data.X, data.y), metric="nonsense")

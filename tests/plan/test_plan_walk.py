@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from miserly.plan import EXIT
 from oracles.driver import assert_walk_is, drive, drive_list, gift
 from oracles.hand_built import PLANS, rows
 from oracles.random_plans import random_budgets, random_plan, random_rows
@@ -201,3 +202,15 @@ def test_a_budget_that_is_not_a_number_is_refused_everywhere(call):
     }
     with pytest.raises(ValueError, match="budget"):
         calls[call]()
+
+
+@pytest.mark.parametrize("charge", ["learner", "path"])
+def test_a_walk_through_thousands_of_nodes(charge):
+    """Each node used to be one more call on the stack."""
+    plan = PLANS["anytime_trees"]()
+    n = 3000
+    nodes = [replace(plan.nodes[0], passed=k + 1 if k + 1 < n else EXIT) for k in range(n)]
+    long = replace(plan, nodes=tuple(nodes), charge=charge)
+    x = rows(1, 4)[0]
+    assert_walk_is(drive(long, x), long.run(x[None]), 0)
+    assert_walk_is(drive(long, x, budget=1e9), long.run(x[None], budget=1e9), 0)

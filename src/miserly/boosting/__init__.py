@@ -2,7 +2,7 @@
 
 from miserly.boosting.backend import Backend, LocalBackend, NodeSums, Split
 from miserly.boosting.binning import BinnedData, bin_data
-from miserly.boosting.boost import Boosted, Settings, boost
+from miserly.boosting.boost import Boosted, Round, Settings, boost
 from miserly.boosting.grower import Grower, GrownTree, Limits
 from miserly.boosting.losses import LogLoss, Loss, SoftmaxLoss, SquaredHingeLoss, SquaredLoss
 from miserly.boosting.shop import Shop
@@ -18,6 +18,7 @@ __all__ = [
     "LogLoss",
     "Loss",
     "NodeSums",
+    "Round",
     "Settings",
     "Shop",
     "SoftmaxLoss",

@@ -75,7 +75,8 @@ class Grower:
     def __init__(self, backend: Backend, shop: Shop, limits: Limits) -> None:
         self._backend, self._shop, self._limits = backend, shop, limits
         self._splittable = backend.data.n_bins > 0
-        self._most_leaves = limits.max_leaf_nodes or (1 << limits.max_depth if limits.max_depth else backend.n_rows)
+        most = backend.n_rows if limits.max_depth is None else 1 << min(limits.max_depth, 32)
+        self._most_leaves = most if limits.max_leaf_nodes is None else min(most, limits.max_leaf_nodes)
         self._min_rows = max(1, limits.min_samples_leaf)
 
     def grow(self, output: int) -> GrownTree:

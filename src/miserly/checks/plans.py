@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from miserly.plan import Plan, PlanFileError, load_plan
-from miserly.plan.walk import Walk
+from miserly.plan import Plan, PlanFileError, Walk, load_plan
 
 Check = Callable[[Plan, np.ndarray, np.ndarray], None]
 

@@ -10,10 +10,10 @@ import click
 @click.command()
 @click.argument("name", required=False)
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("."), help="Folder to write to.")
-@click.option("-n", "n", type=int, default=None, help="Rows, or queries where there are queries.")
+@click.option("-n", "n", type=click.IntRange(min=1), default=None, help="Rows, or queries where there are queries.")
 @click.option("--seed", type=int, default=0, show_default=True)
 def data(name: str | None, out: Path, n: int | None, seed: int) -> None:
-    """Write train.csv, validation.csv, test.csv and costs.csv of data set NAME (without NAME: list them)."""
+    """Write train.csv, validation.csv, test.csv and costs.toml of data set NAME (without NAME: list them)."""
     from miserly.datasets import NAMES, load, write_csv
 
     if name is None:
@@ -26,6 +26,7 @@ def data(name: str | None, out: Path, n: int | None, seed: int) -> None:
         if rows.qid is not None:
             header, columns = ["qid", *header], [rows.qid, *columns]
         write_csv(out / f"{part}.csv", header, columns)
-    prices = [whole.costs.price([f]) for f in whole.costs.features]
-    write_csv(out / "costs.csv", ["feature", "cost"], [whole.costs.features, prices])
-    click.echo(f"{len(whole.y)} rows, {len(prices)} features: train, validation, test and costs .csv in {out}")
+    whole.costs.to_toml(out / "costs.toml")
+    click.echo(
+        f"{len(whole.y)} rows, {whole.X.shape[1]} features: train, validation, test .csv and costs.toml in {out}"
+    )

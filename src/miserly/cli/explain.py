@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -28,10 +29,22 @@ def explain(plan: Path, dot: bool, as_json: bool) -> None:
     from rich.table import Table
 
     click.echo(loaded.summary())
+    path = loaded.notes.get("path")
+    rows: list[tuple[Any, ...]]
+    columns: tuple[str, ...]
+    if path:
+        rows = [(p["round"], p["feature"], ", ".join(p["acquisitions"]), p["price"], p["gain"]) for p in path]
+        columns = ("round", "for feature", "buys", "price", "gain")
+    else:
+        rows = [(p["node"], ", ".join(p["buys"]) or "nothing", p["price"], p["total"]) for p in loaded.purchases()]
+        columns = ("node", "buys", "price", "total")
     table = Table(title="What it buys, in order")
-    for column in ("node", "buys", "price", "total", "learners", "evaluation", "gain"):
-        table.add_column(column, justify="left" if column == "buys" else "right")
-    for line in loaded.purchases():
-        cells = (line[column] for column in ("price", "total", "learners", "evaluation", "gain"))
-        table.add_row(str(line["node"]), ", ".join(line["buys"]) or "nothing", *(f"{c:.4g}" for c in cells))
+    for column in columns:
+        table.add_column(column, justify="left" if column in ("buys", "for feature") else "right")
+    for row in rows:
+        table.add_row(*(f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row))
     Console().print(table)
+    if path:
+        click.echo(
+            "gain: mean squared error of the gradients that the split removed, which its price was weighed against"
+        )

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from miserly.cli.options import FILE, OUT_FILE, json_option, make_model, print_json, training
+from miserly.cli.progress import waiting
 
 
 @click.command()
@@ -35,12 +36,15 @@ def fit(
     """Fit a Greedy Miser on the table TRAIN (CSV with a header) and save its plan."""
     from miserly.datasets import read_csv
 
+    if patience is not None and validation is None:
+        raise click.UsageError("--patience stops on validation data: give --validation FILE.")
     table = read_csv(train, label, qid)
     model = make_model(table, costs, task, tradeoff=tradeoff, n_iter_no_change=patience, **params)
     watched = read_csv(validation, label, qid) if validation is not None else None
     if watched is not None and watched.features != table.features:
         raise ValueError(f"'{validation}' has other feature columns than '{train}'. Give the same, in the same order.")
-    model.fit(table.X, table.y, eval_set=None if watched is None else (watched.X, watched.y))
+    with waiting("fitting", quiet=as_json):
+        model.fit(table.X, table.y, eval_set=None if watched is None else (watched.X, watched.y))
     model.plan_.save(out)
     summary = {
         "plan": str(out),

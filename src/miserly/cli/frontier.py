@@ -45,6 +45,8 @@ def frontier(
     from miserly.datasets import read_csv
     from miserly.frontiers import frontier as sweep
 
+    if budget is not None and quality is not None:
+        raise click.UsageError("Choose by --budget or by --quality, not by both.")
     tables = {p: read_csv(p, label, qid) for p in (train, validation, test) if p is not None}
     for path, table in tables.items():
         if table.features != tables[train].features:
@@ -57,7 +59,15 @@ def frontier(
             values = {"tradeoff": np.geomspace(float(low), float(high), int(n))}
         except ValueError:
             raise click.BadParameter(f"--grid is LOW:HIGH:N, as in 1e-5:1e-1:8, got {grid!r}.") from None
-    with bar("models", quiet=as_json) as progress:
+    plans = out / "plans"
+    plans.mkdir(parents=True, exist_ok=True)
+    with bar("models", quiet=as_json) as show:
+
+        def progress(done: int, of: int, point: Any) -> None:
+            if point is not None:
+                point.model.plan_.save(plans / f"{done - 1:03d}.plan")
+            show(done, of)
+
         front = sweep(
             make_model(tables[train], costs, task, **params),
             data[train],
@@ -67,20 +77,18 @@ def frontier(
             metric=metric,
             progress=progress,
         )
-    plans = out / "plans"
-    plans.mkdir(parents=True, exist_ok=True)
-    for i, point in enumerate(front.points):
-        point.model.plan_.save(plans / f"{i:03d}.plan")
     (out / "frontier.txt").write_text(front.table() + "\n", encoding="utf-8")
+    front.plot(out / "frontier.png")
+    if not as_json:
+        click.echo(front.table())
+        click.echo(f"Wrote {out}/frontier.txt, frontier.png and {len(front.points)} plans.")
     chosen = front.choose_point(budget, quality) if budget is not None or quality is not None else None
     if chosen is not None:
         chosen.model.plan_.save(out / "chosen.plan")
-    front.plot(out / "frontier.png", chosen=chosen)
+        front.plot(out / "frontier.png", chosen=chosen)
     if as_json:
         print_json({"points": front.frame(), "complete": front.complete, "chosen": chosen and dict(chosen.params)})
         return
-    click.echo(front.table())
-    click.echo(f"Wrote {out}/frontier.txt, frontier.png and {len(front.points)} plans.")
     if chosen is not None:
         click.echo(f"Chose tradeoff={chosen.params['tradeoff']:.3g}: {out}/chosen.plan")
     if not front.complete:

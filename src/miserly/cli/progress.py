@@ -25,3 +25,15 @@ def bar(what: str, quiet: bool = False) -> Iterator[Callable[..., None]]:
             progress.update(task, completed=done, total=of)
 
         yield update
+
+
+@contextmanager
+def waiting(what: str, quiet: bool = False) -> Iterator[None]:
+    """A sign of life while something runs that has no steps to count."""
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(f"{what} …"):
+        yield

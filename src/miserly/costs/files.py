@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -51,6 +52,14 @@ def read_toml(path: str | Path) -> dict[str, Any]:
         "unit": content.get("unit", "units"),
         "evaluation": content.get("evaluation", 0.0),
     }
+
+
+def as_toml(fields: Mapping[str, Any]) -> str:
+    """The fields of a table as a TOML price file. JSON's strings, numbers and lists are TOML's too."""
+    lines = [f"unit = {json.dumps(fields['unit'])}", f"evaluation = {json.dumps(fields['evaluation'])}"]
+    for title, entries in (("acquisitions", fields["prices"]), ("features", fields["needs"])):
+        lines += ["", f"[{title}]", *(f"{json.dumps(k)} = {json.dumps(v)}" for k, v in entries.items())]
+    return "\n".join(lines) + "\n"
 
 
 def from_records(lines: Iterable[Mapping[str, Any]], where: str) -> dict[str, Any]:

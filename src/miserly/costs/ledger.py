@@ -69,16 +69,10 @@ class RowAccounts:
         self, rows: NDArray[np.intp], acquisitions: int, learners: int = 0, budget: float = math.inf
     ) -> NDArray[np.bool_]:
         """Buy one set for these rows where the total stays within the budget; tells for which rows it did."""
-        before = self.of_row[rows]
-        bought = np.ones(len(rows), bool)
-        for number in np.unique(before):
-            after = self.ledger.after(self.accounts[number], acquisitions, learners)
-            who = before == number
-            if after.total <= budget:
-                self.of_row[rows[who]] = self._intern(after)
-            else:
-                bought[who] = False
-        return bought
+        numbers, kind = np.unique(self.of_row[rows], return_inverse=True)
+        return self._settle(
+            rows, kind, [self.ledger.after(self.accounts[n], acquisitions, learners) for n in numbers], budget
+        )
 
     def buy_each(
         self, rows: NDArray[np.intp], words: NDArray[np.uint64], learners: int = 0, budget: float = math.inf
@@ -91,15 +85,20 @@ class RowAccounts:
             self.ledger.after(self.accounts[int(line[0])], int.from_bytes(line[1:].tobytes(), "little"), learners)
             for line in table
         ]
-        affordable = np.fromiter((a.total <= budget for a in after), bool, len(after))
-        numbers = np.fromiter((self._intern(a) for a in after), np.int32, len(after))
-        bought_by = affordable[kind.ravel()]
-        self.of_row[rows[bought_by]] = numbers[kind.ravel()][bought_by]
-        return bought_by
+        return self._settle(rows, kind.ravel(), after, budget)
 
     def totals(self) -> NDArray[np.float64]:
         """What each row paid."""
         return np.array([a.total for a in self.accounts])[self.of_row]
+
+    def _settle(
+        self, rows: NDArray[np.intp], kind: NDArray[np.intp], after: list[Account], budget: float
+    ) -> NDArray[np.bool_]:
+        """Move each row to the account of its kind where that is affordable; tells for which rows it is."""
+        affordable = np.fromiter((a.total <= budget for a in after), bool, len(after))[kind]
+        numbers = np.fromiter((self._intern(a) for a in after), np.int32, len(after))[kind]
+        self.of_row[rows[affordable]] = numbers[affordable]
+        return affordable
 
     def _intern(self, account: Account) -> int:
         number = self._number.get(account)

@@ -123,6 +123,15 @@ class CostTable:
             "each": self.each,
         }
 
+    def to_toml(self, path: str | Path) -> None:
+        """Write the file that `from_toml` reads."""
+        Path(path).write_text(files.as_toml(self.to_dict()), encoding="utf-8")
+
+    def __repr__(self) -> str:
+        if self.each is not None:
+            return f"CostTable.uniform({self.each:g})"
+        return f"<CostTable: {len(self.features)} features, {len(self.prices)} acquisitions, in {self.unit}>"
+
     def __reduce__(self) -> tuple[Any, ...]:
         return (_rebuild, (self.to_dict(),))
 
@@ -186,10 +195,10 @@ class CostTable:
         else:
             names, n_columns = tuple(str(c) for c in columns), len(columns)
         if self.each is not None:
-            names = names or tuple(f"x{i}" for i in range(n_columns))
-            prices = dict.fromkeys(names, self.each)
-            needs = {f: (f,) for f in names}
-            return replace(self, features=names, needs=needs, prices=prices, each=None)
+            made = names or tuple(f"x{i}" for i in range(n_columns))
+            needs, prices = {f: (f,) for f in made}, dict.fromkeys(made, self.each)
+            named = names is not None
+            return replace(self, features=made, needs=needs, prices=prices, each=None, named=named)
         if names is None or not self.named:
             if n_columns != len(self.features):
                 raise ValueError(

@@ -25,6 +25,9 @@ class PlanEstimator(BaseEstimator):
         tags.input_tags.allow_nan = True
         return tags
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "plan_")
+
     def predict(self, X: Any, budget: float | None = None) -> np.ndarray:
         """Answers; with a budget, each row stops before the purchase that would exceed it."""
         return self._fitted_plan().predict(self._checked(X), budget=budget)
@@ -56,16 +59,20 @@ class PlanEstimator(BaseEstimator):
             self, X, y, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", y_numeric=y_numeric
         )
 
-    def _bound_costs(self) -> CostTable:
-        """The user's prices in the order of the columns; there is no default price."""
+    def _given_costs(self) -> CostTable:
+        """The user's prices; there is no default price."""
         costs: CostTable | None = getattr(self, "costs", None)
         if costs is None:
             raise ValueError(
                 f"{type(self).__name__} needs the price of each feature: costs=CostTable.per_feature({{...}}), "
                 "CostTable.from_csv(...), or, if all cost the same, costs=CostTable.uniform()."
             )
+        return costs
+
+    def _bound_costs(self) -> CostTable:
+        """The user's prices in the order of the columns."""
         names = getattr(self, "feature_names_in_", None)
-        return costs.bind(self.n_features_in_ if names is None else [str(n) for n in names])
+        return self._given_costs().bind(self.n_features_in_ if names is None else [str(n) for n in names])
 
 
 class PlanRegressor(RegressorMixin, PlanEstimator):
@@ -85,13 +92,13 @@ class PlanClassifier(ClassifierMixin, PlanEstimator):
         """Raw scores: one per row for two classes, one per class otherwise."""
         return self._fitted_plan().score(self._checked(X), budget=budget)
 
-    def _encoded(self, y: np.ndarray) -> np.ndarray:
-        """Number the classes; an error if there is only one."""
+    def _find_classes(self, y: np.ndarray) -> np.ndarray:
+        """The classes in order; an error if there is only one."""
         check_classification_targets(y)
-        self.classes_, numbers = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
+        classes = np.unique(y)
+        if len(classes) < 2:
             raise ValueError(
-                f"y holds one class only, {self.classes_[0]!r} ({type_of_target(y)}): a classifier needs at least "
-                "two classes. Give data that has both."
+                f"y holds one class only, {classes[0]!r} ({type_of_target(y)}): a classifier needs at least two "
+                "classes. Give data that has both."
             )
-        return numbers.astype(np.float64)
+        return classes

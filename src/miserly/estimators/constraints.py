@@ -39,4 +39,4 @@ def has_methods(*names: str) -> HasMethods:
 
 
 COSTS: list[Any] = [CostTable, None]
-N_JOBS: list[Any] = [Integral, None]
+N_JOBS: list[Any] = [at_least(1), Interval(Integral, None, -1, closed="right"), None]

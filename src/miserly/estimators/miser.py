@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import logging
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils.validation import check_array
+from sklearn.utils.validation import check_array, column_or_1d
 
 from miserly.boosting import (
     BinnedData,
@@ -21,6 +21,7 @@ from miserly.boosting import (
     LocalBackend,
     LogLoss,
     Loss,
+    Round,
     Settings,
     Shop,
     SoftmaxLoss,
@@ -28,7 +29,6 @@ from miserly.boosting import (
     bin_data,
     boost,
 )
-from miserly.boosting.boost import Round
 from miserly.costs import CostTable
 from miserly.estimators import constraints
 from miserly.estimators.base import PlanClassifier, PlanEstimator, PlanRegressor
@@ -41,7 +41,11 @@ LOSS = constraints.has_methods("constant", "gradients", "value")
 
 @dataclass(frozen=True)
 class Purchase:
-    """What boosting bought: in which round, for which feature, at what price, for what gain in mean loss."""
+    """What boosting bought: in which round, for which feature, at what price.
+
+    `gain` is the mean squared error of the gradients that the split removed (before the learning rate): what its price
+    was weighed against.
+    """
 
     round: int
     feature: str
@@ -101,10 +105,10 @@ class _GreedyMiser(PlanEstimator):
 
     def suggest_grid(self, y: Any, n_points: int = 8) -> np.ndarray:
         """Values of `tradeoff` from nearly cost-blind to nearly nothing bought, whatever the unit of the prices."""
+        costs = self._given_costs()
         loss, target = self._loss_and_target(np.asarray(y))
         start = loss.value(target, np.repeat(loss.constant(target)[:, None], len(target), axis=1))
-        assert self.costs is not None
-        prices = [p for p in self.costs.price_list if p > 0] or [self.costs.each or 1.0]
+        prices = [p for p in costs.price_list if p > 0] or [costs.each or 1.0]
         typical = math.fsum(prices) / len(prices)
         return np.geomspace(1e-5, 1e-1, n_points) * (start or 1.0) / typical
 
@@ -129,13 +133,13 @@ class _GreedyMiser(PlanEstimator):
                 )
             watch = _Validation(loss, eval_set, self.n_iter_no_change) if eval_set is not None else None
             boosted = boost(LocalBackend(data, y, loss), Shop(costs, self.tradeoff), settings, loss.n_outputs, watch)
-        if watch is not None:
-            self.validation_loss_ = watch.losses
-            if self.n_iter_no_change is not None:
-                boosted = Boosted(boosted.constant, boosted.rounds[: watch.best], boosted.losses[: watch.best])
+        self.validation_loss_ = watch.losses if watch is not None else None
+        if watch is not None and self.n_iter_no_change is not None:
+            boosted = Boosted(boosted.constant, boosted.rounds[: watch.best], boosted.losses[: watch.best])
         self.n_iter_ = len(boosted.rounds)
         self.train_loss_ = list(boosted.losses)
         self.path_ = _path(boosted, costs)
+        self._start_loss = loss.value(y, np.repeat(boosted.constant[:, None], len(y), axis=1))
         logger.debug("%d rounds, %d purchases", self.n_iter_, len(self.path_))
         return boosted, costs
 
@@ -144,21 +148,15 @@ class _GreedyMiser(PlanEstimator):
             return None
         if not isinstance(eval_set, tuple) or len(eval_set) != 2:
             raise ValueError("eval_set is a pair (X, y) of validation data.")
-        X, y = self._checked_like_fit(eval_set[0]), np.asarray(eval_set[1])
+        X, y = self._checked(eval_set[0]), column_or_1d(eval_set[1])
         if len(X) != len(y):
             raise ValueError(f"eval_set has {len(X)} rows in X and {len(y)} in y.")
+        if y.dtype.kind == "f" and not np.isfinite(y).all():
+            raise ValueError("eval_set holds NaN or infinity in y. Remove such rows.")
         return X, self._target(y)
 
-    def _checked_like_fit(self, X: Any) -> np.ndarray:
-        names = getattr(self, "feature_names_in_", None)
-        if names is not None and hasattr(X, "columns") and [str(c) for c in X.columns] != [str(n) for n in names]:
-            raise ValueError("The columns of the validation data differ from those of X. Give the same, in that order.")
-        X = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
-        if X.shape[1] != self.n_features_in_:
-            raise ValueError(f"The validation data have {X.shape[1]} columns, X has {self.n_features_in_}.")
-        return X
-
     def _target(self, y: np.ndarray) -> np.ndarray:
+        """The labels of validation data as numbers."""
         raise NotImplementedError
 
     def _loss_and_target(self, y: np.ndarray) -> tuple[Loss, np.ndarray]:
@@ -168,7 +166,7 @@ class _GreedyMiser(PlanEstimator):
 class GreedyMiserRegressor(PlanRegressor, _GreedyMiser):
     """Cost-sensitive boosted trees for numbers; squared loss unless `loss` is one of your own."""
 
-    def fit(self, X: Any, y: Any, eval_set: Any = None, binned: BinnedData | None = None) -> GreedyMiserRegressor:
+    def fit(self, X: Any, y: Any, *, eval_set: Any = None, binned: BinnedData | None = None) -> GreedyMiserRegressor:
         """Learn which features to buy. `eval_set=(X, y)` is watched, and stops with `n_iter_no_change`."""
         X, y = self._fit_data(X, y, y_numeric=True)
         loss, target = self._loss_and_target(y)
@@ -186,9 +184,10 @@ class GreedyMiserRegressor(PlanRegressor, _GreedyMiser):
 class GreedyMiserClassifier(PlanClassifier, _GreedyMiser):
     """Cost-sensitive boosted trees for classes: logistic loss for two, softmax with one shared purse for more."""
 
-    def fit(self, X: Any, y: Any, eval_set: Any = None, binned: BinnedData | None = None) -> GreedyMiserClassifier:
+    def fit(self, X: Any, y: Any, *, eval_set: Any = None, binned: BinnedData | None = None) -> GreedyMiserClassifier:
         """Learn which features to buy. `eval_set=(X, y)` is watched, and stops with `n_iter_no_change`."""
         X, y = self._fit_data(X, y, y_numeric=False)
+        self.classes_ = self._find_classes(y)
         loss, target = self._loss_and_target(y)
         boosted, costs = self._boost(X, target, loss, self._eval_set(eval_set), binned)
         link = "logistic" if len(self.classes_) == 2 else "softmax"
@@ -196,17 +195,20 @@ class GreedyMiserClassifier(PlanClassifier, _GreedyMiser):
         return self
 
     def _target(self, y: np.ndarray) -> np.ndarray:
-        numbers = np.searchsorted(self.classes_, y)
-        known = numbers < len(self.classes_)
-        if not known.all() or not (self.classes_[numbers] == y).all():
-            raise ValueError("The validation data have classes that the training data have not.")
-        return numbers.astype(np.float64)
+        unknown = np.setdiff1d(y, self.classes_)
+        if len(unknown):
+            raise ValueError(f"The validation data have classes that the training data have not: {unknown[:5]}.")
+        return np.searchsorted(self.classes_, y).astype(np.float64)
 
     def _loss_and_target(self, y: np.ndarray) -> tuple[Loss, np.ndarray]:
-        target = self._encoded(y)
-        if not isinstance(self.loss, str):
-            return self.loss, target
-        return (LogLoss() if len(self.classes_) == 2 else SoftmaxLoss(len(self.classes_))), target
+        classes = self._find_classes(y)
+        n_outputs = 1 if len(classes) == 2 else len(classes)
+        loss = self.loss if not isinstance(self.loss, str) else LogLoss() if n_outputs == 1 else SoftmaxLoss(n_outputs)
+        if loss.n_outputs != n_outputs:
+            raise ValueError(
+                f"{len(classes)} classes need {n_outputs} scores, {type(loss).__name__} gives {loss.n_outputs}."
+            )
+        return loss, np.searchsorted(classes, y).astype(np.float64)
 
 
 class _Validation:
@@ -251,6 +253,7 @@ def _path(boosted: Boosted, costs: CostTable) -> list[Purchase]:
 def _plan(model: Any, boosted: Boosted, costs: CostTable, link: Any, classes: np.ndarray | None) -> Plan:
     """A chain of open gates, one node per round, so that it can stop after any."""
     n_outputs = len(boosted.constant)
+    losses = [model._start_loss, *boosted.losses]
     nodes = []
     n_learners = 0
     for number, this in enumerate(boosted.rounds):
@@ -263,7 +266,7 @@ def _plan(model: Any, boosted: Boosted, costs: CostTable, link: Any, classes: np
                 bias=np.zeros(n_outputs),
                 outputs=tuple(range(n_outputs)),
                 passed=number + 1 if number + 1 < len(boosted.rounds) else EXIT,
-                gain=math.fsum(tree.gain for tree in this.trees),
+                gain=losses[number] - losses[number + 1],
             )
         )
         n_learners += len(this.outputs)
@@ -275,5 +278,9 @@ def _plan(model: Any, boosted: Boosted, costs: CostTable, link: Any, classes: np
         link=link,
         classes=classes,
         roots=(0,) if nodes else (),
-        notes={"estimator": type(model).__name__, "tradeoff": float(model.tradeoff)},
+        notes={
+            "estimator": type(model).__name__,
+            "tradeoff": float(model.tradeoff),
+            "path": [asdict(purchase) for purchase in model.path_],
+        },
     )

@@ -1,6 +1,6 @@
 """The whole trade-off: sweep an estimator's axis, keep the Pareto front, choose under a budget."""
 
-from miserly.frontiers.front import Frontier, Point
+from miserly.frontiers.front import Frontier, Point, figure
 from miserly.frontiers.sweep import frontier
 
-__all__ = ["Frontier", "Point", "frontier"]
+__all__ = ["Frontier", "Point", "figure", "frontier"]

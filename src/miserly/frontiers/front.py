@@ -40,6 +40,15 @@ class Point:
     test: Measured | None
     seconds: float
 
+    def on(self, part: str) -> Measured:
+        """What was measured on "validation" or "test" data."""
+        if part not in ("validation", "test"):
+            raise ValueError(f"A point is measured on 'validation' or 'test', not on {part!r}.")
+        measured = self.validation if part == "validation" else self.test
+        if measured is None:
+            raise ValueError("This frontier has no test data: give test=(X, y) to frontier().")
+        return measured
+
 
 @dataclass(frozen=True)
 class Frontier:
@@ -99,10 +108,7 @@ class Frontier:
             first = max(low, costs[i]) if i else low
             last = min(high, costs[i + 1]) if i + 1 < len(front) else high
             if last > first:
-                measured = point.validation if on == "validation" else point.test
-                if measured is None:
-                    raise ValueError("This frontier has no test data: give test=(X, y) to frontier().")
-                area += measured.quality * math.log(last / first)
+                area += point.on(on).quality * math.log(last / first)
         return area / math.log(high / low)
 
     def frame(self) -> list[dict[str, Any]]:
@@ -122,10 +128,7 @@ class Frontier:
         rows = self.frame()
         columns = [c for c in rows[0] if c not in ("pareto", "median_cost", "p99_cost")] if rows else []
         lines = [[*columns, ""]]
-        lines += [
-            [f"{row[c]:.4g}" if isinstance(row[c], float) else str(row[c]) for c in columns] + ["*" * row["pareto"]]
-            for row in rows
-        ]
+        lines += [[*(figure(row[c]) for c in columns), "*" if row["pareto"] else ""] for row in rows]
         widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
         return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(line, widths)).rstrip() for line in lines)
 
@@ -135,6 +138,13 @@ class Frontier:
 
     def _worth(self, point: Point) -> float:
         return point.validation.quality if self.metric.greater_is_better else -point.validation.quality
+
+
+def figure(value: Any) -> str:
+    """A number as people read it: four digits, large ones whole."""
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
 
 
 def _cost(point: Point, statistic: str) -> float:

@@ -36,11 +36,16 @@ def frontier(
     train, validation = _data("train", train), _data("validation", validation)
     held_out = _data("test", test) if test is not None else None
     chosen = get_metric(metric or ("accuracy" if is_classifier(model) else "mse"))
-    if chosen.grouped and validation[2] is None:
-        raise ValueError(f"{chosen.name} compares the rows of a query: give validation=(X, y, qid).")
-    combinations = list(ParameterGrid({k: list(v) for k, v in (grid or _own_grid(model, train[1])).items()}))
-    shareable = hasattr(model, "prepare") and "max_bins" not in combinations[0]
-    shared = {"binned": model.prepare(train[0])} if shareable else {}
+    for what, data in (("validation", validation), ("test", held_out)):
+        if chosen.grouped and data is not None and data[2] is None:
+            raise ValueError(f"{chosen.name} compares the rows of a query: give {what}=(X, y, qid).")
+    _check_model(model, chosen)
+    combinations = _combinations(model, grid, train[1])
+    shared: dict[str, Any] = {}
+    if hasattr(model, "prepare") and "max_bins" not in combinations[0]:
+        shared["binned"] = model.prepare(train[0])
+    if getattr(model, "n_iter_no_change", None) is not None:
+        shared["eval_set"] = validation[:2]
     progress = progress or _on_terminal
     points: list[Point] = []
     try:
@@ -80,10 +85,30 @@ def _measure(model: Any, data: tuple[Any, Any, Any], metric: Metric) -> Measured
     return Measured.of(quality, model.predict_cost(X))
 
 
-def _own_grid(model: Any, y: Any) -> dict[str, Any]:
-    if not hasattr(model, "cost_axis") or not hasattr(model, "suggest_grid"):
-        raise ValueError(f"{type(model).__name__} declares no cost axis: give grid={{'parameter': [values]}}.")
-    return {model.cost_axis: model.suggest_grid(y)}
+def _check_model(model: Any, metric: Metric) -> None:
+    """Refuse before hours of fitting what could not be measured afterwards."""
+    if not hasattr(model, "predict_cost"):
+        raise ValueError(
+            f"{type(model).__name__} has no predict_cost(X): the cost of each row, which a frontier needs."
+        )
+    if metric.input == "proba" and not hasattr(model, "predict_proba"):
+        raise ValueError(f"{metric.name} needs probabilities, {type(model).__name__} gives none. Use a classifier.")
+
+
+def _combinations(model: Any, grid: Mapping[str, Any] | None, y: Any) -> list[dict[str, Any]]:
+    """The points of the grid, each checked before the first is fitted."""
+    if grid is None:
+        if not hasattr(model, "cost_axis") or not hasattr(model, "suggest_grid"):
+            raise ValueError(f"{type(model).__name__} declares no cost axis: give grid={{'parameter': [values]}}.")
+        grid = {model.cost_axis: clone(model).suggest_grid(y)}
+    if not isinstance(grid, Mapping) or not grid or any(np.ndim(v) != 1 or not len(v) for v in grid.values()):
+        raise ValueError(f"grid is a dict of lists, as in {{'tradeoff': [0, 1e-3]}}, got {grid!r}.")
+    combinations = list(ParameterGrid({k: list(v) for k, v in grid.items()}))
+    for params in combinations:
+        candidate = clone(model).set_params(**params)
+        if hasattr(candidate, "_validate_params"):
+            candidate._validate_params()
+    return combinations
 
 
 def _data(name: str, data: Sequence[Any]) -> tuple[Any, Any, Any]:

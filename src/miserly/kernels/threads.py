@@ -9,10 +9,10 @@ WORTH_A_THREAD = 1 << 20
 
 
 def n_threads(n_jobs: int | None) -> int:
-    """The number of threads that `n_jobs` asks for: all cores for None, all but k-1 for -k."""
-    most = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
+    """The threads that `n_jobs` asks for: as many as now for None (all cores, unless set), all but k − 1 for −k."""
     if n_jobs is None:
-        return most
+        return numba.get_num_threads()
+    most = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
     return min(most, n_jobs) if n_jobs > 0 else max(1, most + 1 + n_jobs)
 
 
@@ -21,7 +21,7 @@ def threads(n_jobs: int | None, cells: int | None = None) -> Iterator[int]:
     """Run kernels on this many threads (None: as many as now); work on few cells is not worth a second one."""
     before = numba.get_num_threads()
     small = cells is not None and cells < WORTH_A_THREAD
-    numba.set_num_threads(1 if small else before if n_jobs is None else n_threads(n_jobs))
+    numba.set_num_threads(1 if small else n_threads(n_jobs))
     try:
         yield numba.get_num_threads()
     finally:

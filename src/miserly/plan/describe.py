@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from miserly.costs.ledger import set_bits
+from miserly.costs import set_bits
 from miserly.plan.node import EXIT
-from miserly.plan.program import next_nodes
 
 if TYPE_CHECKING:
     from miserly.plan.plan import Plan
@@ -25,7 +24,7 @@ def purchases(plan: Plan) -> list[dict[str, Any]]:
     lines: list[dict[str, Any]] = []
     learners = evaluated = 0
     for k, node in enumerate(plan.nodes):
-        new = _new_acquisitions(plan, k)
+        new = plan.new_acquisitions(k)
         owned = plan.owned_at(k)
         if new or not lines:
             names = [plan.costs.acquisitions[a] for a in set_bits(new)]
@@ -81,7 +80,7 @@ def to_dot(plan: Plan) -> str:
     lines = ["digraph plan {", "  node [shape=box, fontname=Helvetica];"]
     exits = False
     for k, node in enumerate(plan.nodes):
-        bought = [plan.costs.acquisitions[a] for a in set_bits(_new_acquisitions(plan, k))]
+        bought = [plan.costs.acquisitions[a] for a in set_bits(plan.new_acquisitions(k))]
         shown = ", ".join(bought[:4]) + (f" and {len(bought) - 4} more" if len(bought) > 4 else "")
         lines.append(f'  n{k} [label="{_quoted(f"{k}: buys {shown}" if bought else str(k))}"];')
         ways = {node.passed: "" if node.gate.kind == "open" else node.gate.describe()}
@@ -94,14 +93,6 @@ def to_dot(plan: Plan) -> str:
     if exits:
         lines.append('  exit [shape=plain, label="answer"];')
     return "\n".join([*lines, "}"])
-
-
-def _new_acquisitions(plan: Plan, k: int) -> int:
-    before = 0 if k in plan.roots else -1
-    for parent, node in enumerate(plan.nodes[:k]):
-        if k in next_nodes(node):
-            before &= plan.owned_at(parent)[0]
-    return plan.purchase(k)[0] & ~before
 
 
 def _answers(plan: Plan) -> str:

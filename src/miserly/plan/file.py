@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 FORMAT = "miserly-plan"
 VERSION = 1
-MOST_BYTES = 1 << 34
+MOST_BYTES = 1 << 32
 
 
 class PlanFileError(ValueError):
@@ -65,7 +65,9 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True):
 
 def save_plan(plan: Plan, path: str | Path) -> None:
     """Write a plan to a file, whole or not at all."""
-    path = Path(path)
+    path = Path(path).resolve()
+    if path.exists() and not path.is_file():
+        raise ValueError(f"Cannot save the plan to '{path}': it is not a file. Name a file in a folder.")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"Cannot save the plan: the folder '{path.parent}' does not exist.")
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")

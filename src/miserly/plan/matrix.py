@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def as_matrix(X: Any, features: Sequence[str]) -> NDArray[Any]:
-    """Rows × features as float32 or float64; a frame must carry the plan's feature names in the plan's order."""
+def as_matrix(X: Any, features: Sequence[str], named: bool = True) -> NDArray[Any]:
+    """Rows × features as float32 or float64; a frame must carry the plan's feature names, if it has any, in order."""
     if not isinstance(X, np.ndarray):
-        X = _from_frame(X, features)
+        X = _from_frame(X, features if named else None)
     if X.ndim != 2 or X.shape[1] != len(features):
         got = f"{X.shape[1]} columns" if X.ndim == 2 else f"an array of {X.ndim} dimensions"
         raise ValueError(f"The plan reads {len(features)} features, X has {got}. Give one column per feature.")
@@ -24,19 +24,26 @@ def as_matrix(X: Any, features: Sequence[str]) -> NDArray[Any]:
     return np.ascontiguousarray(X)
 
 
-def _from_frame(X: Any, features: Sequence[str]) -> NDArray[Any]:
-    names = getattr(X, "columns", None) if not hasattr(X, "column_names") else X.column_names
+def _from_frame(X: Any, features: Sequence[str] | None) -> NDArray[Any]:
+    is_arrow = hasattr(X, "column_names")
+    names = X.column_names if is_arrow else getattr(X, "columns", None)
     if names is None:
         return np.asarray(X)
-    names = [str(name) for name in names]
-    if set(names) == set(features) and names != list(features):
-        raise ValueError("The columns of X stand in another order than at fit. Use X[list(plan.costs.features)].")
-    missing = [f for f in features if f not in set(names)]
-    if missing and not all(name.isdigit() for name in names):
-        raise ValueError(f"X lacks the features {missing[:5]} that the plan reads. Add these columns.")
-    if hasattr(X, "column_names"):
+    names = list(names)
+    has_names = any(isinstance(name, str) for name in names)
+    if features is not None and has_names and names != list(features):
+        missing = [f for f in features if f not in set(names)]
+        if missing:
+            raise ValueError(f"X lacks the features {missing[:5]} that the plan reads. Add these columns.")
+        raise ValueError(
+            "X has other columns than the plan reads, or in another order. Use X[list(plan.costs.features)]."
+        )
+    if is_arrow:
         return np.column_stack([np.asarray(X.column(i)) for i in range(len(names))])
-    return np.asarray(X)
+    try:
+        return np.asarray(X.to_numpy(dtype=np.float64, na_value=np.nan))  # pandas: nullable columns too
+    except (TypeError, ValueError):
+        return np.asarray(X)
 
 
 def query_numbers(qid: Any, n_rows: int) -> NDArray[np.intp]:

@@ -88,7 +88,7 @@ class Node(Frozen):
     `activation` is applied to the node's own outputs before they `combine` with the score so far; `scale` and `offset`
     calibrate how the score is read as a probability by rows that leave here. A `routing` vector, where it differs from
     the outputs, is what the gate looks at. `tier` ranks rows that leave here below those that leave at a higher tier.
-    `gain` is what the node's purchases brought in training, where the learner knows it.
+    `gain` is how much the node lowered the mean training loss, where the learner knows it.
     """
 
     learners: NDArray[np.int32]

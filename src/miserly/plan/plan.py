@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.costs import CostTable
+from miserly.costs import CostTable, set_bits
 from miserly.plan import describe, file, links
 from miserly.plan.dictionary import Dictionary
 from miserly.plan.frozen import Frozen, frozen, known
@@ -99,7 +99,7 @@ class Plan(Frozen):
 
     def run(self, X: Any, qid: Any = None, budget: float | None = None, charge: Charge | None = None) -> Run:
         """Scores, costs, exits of every row. Rows that cannot pay for a node within the budget answer before it."""
-        matrix = as_matrix(X, self.costs.features)
+        matrix = as_matrix(X, self.costs.features, self.costs.named)
         charge = charge or self.charge
         known("charge", charge, Charge)
         return run(self, matrix, query_numbers(qid, len(matrix)), _limit(budget), charge)
@@ -168,10 +168,33 @@ class Plan(Frozen):
         return any(node.gate.by_query for node in self.nodes)
 
     @cached_property
+    def most_expensive(self) -> float:
+        """The price of everything: what no row can exceed."""
+        acquisitions = learners = 0
+        for bought, used in self._purchases:
+            acquisitions |= bought
+            learners |= used
+        return self.program("none").ledger.price(acquisitions, learners)
+
+    @cached_property
     def used_features(self) -> tuple[int, ...]:
         """The columns that some node may look at."""
         learners = {int(t) for node in self.nodes for t in node.learners}
         return tuple(sorted({int(f) for t in learners for f in self.dictionary.features_of(t)}))
+
+    def features_touched_by(self, acquisitions: int) -> Sequence[int]:
+        """The columns in use that need some of these acquisitions; for none, those that need nothing."""
+        if not acquisitions:
+            return self._features_of.get(-1, [])
+        return sorted({f for a in set_bits(acquisitions) for f in self._features_of.get(a, [])})
+
+    @cached_property
+    def _features_of(self) -> dict[int, list[int]]:
+        of: dict[int, list[int]] = {}
+        for f in self.used_features:
+            for a in list(set_bits(self.costs.feature_masks[f])) or [-1]:
+                of.setdefault(a, []).append(f)
+        return of
 
     @cached_property
     def feature_numbers(self) -> dict[str, int]:
@@ -211,27 +234,29 @@ class Plan(Frozen):
 
     def owned_at(self, node: int) -> tuple[int, int]:
         """What every row that has been through a node owns for certain (acquisitions, learners)."""
-        return self._owned[node]
+        (have, learners), (bought, used) = self._owned_before[node], self.purchase(node)
+        return have | bought, learners | used
+
+    def new_acquisitions(self, node: int) -> int:
+        """What a node buys for rows that own only what is certain."""
+        return self.purchase(node)[0] & ~self._owned_before[node][0]
 
     @cached_property
-    def _owned(self) -> tuple[tuple[int, int], ...]:
-        before: dict[int, tuple[int, int]] = {}
-        owned: list[tuple[int, int]] = []
+    def _owned_before(self) -> tuple[tuple[int, int], ...]:
+        before = dict.fromkeys(self.roots, (0, 0))
         for k, node in enumerate(self.nodes):
-            have = (0, 0) if k in self.roots else before.get(k, (0, 0))
-            bought = self.purchase(k)
+            have, bought = before.setdefault(k, (0, 0)), self.purchase(k)
             mine = (have[0] | bought[0], have[1] | bought[1])
-            owned.append(mine)
             for way in next_nodes(node):
                 other = before.get(way, mine)
                 before[way] = (mine[0] & other[0], mine[1] & other[1])
-        return tuple(owned)
+        return tuple(before[k] for k in range(len(self.nodes)))
 
     def stages(self, X: Any) -> Iterator[Run]:
         """The state of all rows after each stage of a chain of open gates (an anytime plan)."""
         if len(self.roots) > 1 or any(node.gate.kind != "open" for node in self.nodes):
             raise ValueError("This plan is not a chain of stages: its rows go different ways.")
-        return stages(self, as_matrix(X, self.costs.features))
+        return stages(self, as_matrix(X, self.costs.features, self.costs.named))
 
     def truncate(self, budget: float) -> Plan:
         """The plan without the nodes that a budget would stop before: it answers as `predict(budget=budget)` does."""

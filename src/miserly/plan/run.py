@@ -43,6 +43,8 @@ class Run:
 
 def run(plan: Plan, X: NDArray[Any], query: Rows, budget: float, charge: str) -> Run:
     """Run a plan on all rows, in blocks (of whole queries where a gate compares documents) that bound the memory."""
+    if budget < math.inf and plan.most_expensive <= budget:
+        budget = math.inf
     program = plan.program("all" if budget == math.inf else "none" if charge == "path" else "free")
     blocks = list(_blocks(program, query))
     with threads(None, len(X) * len(plan.dictionary)):
@@ -61,7 +63,8 @@ def stages(plan: Plan, X: NDArray[Any]) -> Iterator[Run]:
     batch = _Batch(program, X, np.zeros(len(X), np.intp), math.inf, plan.charge)
     at = plan.roots[0] if plan.roots else EXIT
     while at != EXIT:
-        batch.visit(program.steps[at], np.arange(len(X)), 0, {})
+        with threads(None, len(X)):
+            batch.visit(program.steps[at], np.arange(len(X)), 0, {})
         yield batch.result()
         at = plan.nodes[at].passed
 
@@ -99,6 +102,7 @@ class _Batch:
         self.accounts = RowAccounts(program.ledger, n)
         self.values = np.zeros((n if program.n_kept else 1, max(1, program.n_kept)))
         self.known = np.zeros(self.values.shape, bool)
+        self.owned = np.zeros((n if self.by_path else 0, program.words.shape[1]), np.uint64)
         self.tier = np.zeros(n, np.int64)
         self.exit = np.full((n, len(plan.roots)), EXIT, np.int64)
         self.out_of_budget = np.zeros(n, bool)
@@ -142,24 +146,20 @@ class _Batch:
             kernels.buy_paths(self.X, rows, trees, step.learners, words, bought)
             return self.accounts.buy_each(rows, bought, step.evaluated)
         affordable = self.accounts.buy(rows, 0, step.evaluated, self.budget)
-        owned = self._owned_words(rows)
+        owned = self.owned[rows]
         entry, place = np.zeros(len(rows), np.int64), np.full(len(rows), -1, np.int64)
         wants = np.where(affordable, 0, -1).astype(np.int64)
         while True:
             kernels.walk_until_purchase(self.X, rows, trees, step.learners, words, owned, entry, place, wants)
             asking = np.flatnonzero(wants >= 0)
             if not len(asking):
+                self.owned[rows] = owned
                 return affordable
             needed = words[wants[asking]]
             paid = self.accounts.buy_each(rows[asking], needed, 0, self.budget)
             owned[asking[paid]] |= needed[paid]
             affordable[asking[~paid]] = False
             wants[asking[~paid]] = -1
-
-    def _owned_words(self, rows: Rows) -> NDArray[np.uint64]:
-        n_words = self.program.words.shape[1]
-        raw = [a.owned.to_bytes(n_words * 8, "little") for a in self.accounts.accounts]
-        return np.frombuffer(b"".join(raw), np.uint64).reshape(-1, n_words)[self.accounts.of_row[rows]].copy()
 
     def _score(self, step: Step, rows: Rows) -> None:
         node, n_outputs = step.node, self.plan.n_outputs

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.costs.ledger import Account, set_bits
+from miserly.costs import Account, set_bits
 from miserly.kernels import trees as kernels
 from miserly.plan import links
 from miserly.plan.dictionary import Trees
@@ -73,9 +73,10 @@ class Walk:
         self._out_of_budget = False
         self._take(given)
         if plan.roots:
-            self._enter(plan.roots[0])
+            self._begin(plan.roots[0])
+            self._advance()
         else:
-            self._stop("answered")
+            self.stop("answered")
 
     # ---- what a driver uses -----------------------------------------------------------------------------------
 
@@ -106,7 +107,7 @@ class Walk:
         self._take(values)
         self.account = self.program.ledger.after(self.account, self._asked)
         self.bought += self.needs
-        self._proceed()
+        self._advance()
 
     def fail(self, acquisition: str) -> None:
         """An acquisition cannot be had: the answer of the last complete node stands."""
@@ -114,8 +115,10 @@ class Walk:
 
     def stop(self, reason: str) -> None:
         """End the walk with the best answer so far, for the driver's own reason (a deadline, say)."""
-        if not self.done:
-            self._stop(reason)
+        if self.stopped is None:
+            self.needs = ()
+            self.waiting = None
+            self.stopped = reason
 
     def _take(self, values: Mapping[str, float]) -> None:
         """Keep values; everything that the plan may look at and that is or gets owned must be among them."""
@@ -132,49 +135,43 @@ class Walk:
                 )
             self._x[0, f] = value
             self._has[f] = True
-        missing = [
-            plan.costs.features[f]
-            for f in plan.used_features
-            if not self._has[f] and not plan.costs.feature_masks[f] & ~owned
-        ]
+        masks = plan.costs.feature_masks
+        new = [f for f in plan.features_touched_by(self._asked) if not masks[f] & ~owned]
+        missing = [plan.costs.features[f] for f in new if not self._has[f]]
         if missing:
             what = f"The acquisitions {list(self.needs)} give" if self.needs else "Without any purchase there are"
             raise KeyError(f"{what} the features {missing}, which were not supplied.")
 
     # ---- the way through the graph ----------------------------------------------------------------------------
 
-    def _enter(self, first: int) -> None:
+    def _begin(self, first: int) -> None:
         self._step = self.program.steps[first]
         self._entry, self._place = np.zeros(1, np.int64), np.full(1, -1, np.int64)
-        evaluated = self.program.ledger.after(self.account, 0, self._step.evaluated)
-        if not self.by_path:
-            evaluated = self.program.ledger.after(evaluated, self._step.acquisitions)
-        if evaluated.total > self.budget:
-            self._leave("budget")
-            return
-        if self.by_path:
-            self.account = evaluated
-        self._proceed()
 
-    def _proceed(self) -> None:
-        """Ask for what the step still lacks; with everything there, score it and follow its gate."""
-        step = self._step
-        self._asked = self._lacking(step)
-        if self._asked:
-            after = self.program.ledger.after(self.account, self._asked, 0 if self.by_path else step.evaluated)
+    def _advance(self) -> None:
+        """Go on until something must be bought, a gate waits for other documents, or the answer is final."""
+        ledger = self.program.ledger
+        self.needs = ()
+        while self.stopped is None and self.waiting is None:
+            step = self._step
+            after = ledger.after(self.account, 0, step.evaluated)
+            if self.by_path and after.total <= self.budget:
+                self.account = after
+            self._asked = self._lacking(step)
+            after = ledger.after(after, self._asked)
             if after.total > self.budget:
                 self._leave("budget")
+            elif self._asked:
+                names = self.plan.costs.acquisitions
+                self.needs = tuple(names[a] for a in set_bits(self._asked))
                 return
-            names = self.plan.costs.acquisitions
-            self.needs = tuple(names[a] for a in set_bits(self._asked))
-            return
-        self.needs = ()
-        self.account = self.program.ledger.after(self.account, 0, step.evaluated)
-        self._score(step)
-        if step.node.gate.by_query and self._in_list:
-            self.waiting = step
-        else:
-            self.follow(self._passed(step))
+            else:
+                self.account = after
+                self._score(step)
+                if step.node.gate.by_query and self._in_list:
+                    self.waiting = step
+                else:
+                    self._go(self._passed(step))
 
     def _lacking(self, step: Step) -> int:
         """The acquisitions to buy next: all that the step still lacks, or what the next split of its paths does."""
@@ -237,29 +234,28 @@ class Walk:
         return bool(passes(gate, np.array([self.gate_score]), confidence, ONE_ROW)[0])
 
     def follow(self, passed: bool) -> None:
-        """Go where the gate of the current step sends the row."""
+        """Open the gate at which the row waits, or do not, and go on."""
         self.waiting = None
+        self._go(passed)
+        self._advance()
+
+    def _go(self, passed: bool) -> None:
         node = self._step.node
         way = node.passed if passed else node.failed
         if way == EXIT:
             self._leave("answered")
         else:
-            self._enter(way)
+            self._begin(way)
 
     def _leave(self, reason: str) -> None:
         """This root is through: take the next one, or stop. A root that could not be paid leaves its mark."""
-        self.needs = ()
         self._out_of_budget |= reason == "budget"
+        self._asked = 0
         self._root += 1
         if self._root < len(self.plan.roots):
-            self._enter(self.plan.roots[self._root])
+            self._begin(self.plan.roots[self._root])
         else:
-            self._stop("budget" if self._out_of_budget else "answered")
-
-    def _stop(self, reason: str) -> None:
-        self.needs = ()
-        self.waiting = None
-        self.stopped = reason
+            self.stop("budget" if self._out_of_budget else "answered")
 
 
 class ListWalk:

@@ -1,4 +1,4 @@
-"""Pictures of frontiers and plans, and the page that holds them."""
+"""Pictures of frontiers, and the page that holds them."""
 
 from miserly.report.frontier import plot_frontier
 from miserly.report.page import write_page

@@ -47,10 +47,8 @@ def plot_frontier(
 
 
 def _coordinates(points: Sequence[Point], on: str) -> tuple[list[float], list[float]]:
-    measured = [p.validation if on == "validation" else p.test for p in points]
-    if any(m is None for m in measured):
-        raise ValueError("This frontier has no test data: give test=(X, y) to frontier().")
-    return [m.cost["mean"] for m in measured if m], [m.quality for m in measured if m]
+    measured = [point.on(on) for point in points]
+    return [m.cost["mean"] for m in measured], [m.quality for m in measured]
 
 
 def _scatter(ax: Axes, points: Sequence[Point], on: str, **style: Any) -> None:

@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from miserly.frontiers import Frontier, Point
+from miserly.frontiers import Frontier, Point, figure
 from miserly.report.frontier import plot_frontier
 
 STYLE = """
@@ -71,4 +71,4 @@ def _text(value: Any) -> str:
         return "yes" if value else ""
     if isinstance(value, list):
         return ", ".join(value) or "nothing"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return figure(value)
