@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO ?= demo
 
-.PHONY: demo test slow bench lint constraints clean
+.PHONY: demo test slow bench lint docs constraints clean
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -27,6 +27,9 @@ lint: .venv/ready
 	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/lint-imports
 	$(BIN)/mypy
+
+docs: .venv/ready
+	$(BIN)/python docs/cli.py > docs/cli.md
 
 constraints:  ## versions only, no index address
 	uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --no-header --no-annotate \

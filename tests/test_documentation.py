@@ -1,6 +1,7 @@
 """What the README shows runs as it stands there, in an empty folder."""
 
 import re
+import runpy
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -26,6 +27,11 @@ def test_the_readmes_commands_exist():
         name, *words = line.split()
         options = {o for p in cli.commands[name].params for o in p.opts}
         assert {w for w in words if w.startswith("-")} <= options
+
+
+def test_the_page_of_the_command_line_is_up_to_date():
+    page = runpy.run_path(str(ROOT / "docs/cli.py"))["page"]()
+    assert page == (ROOT / "docs/cli.md").read_text(encoding="utf-8"), "run `make docs`"
 
 
 def test_links_between_documents_lead_somewhere():

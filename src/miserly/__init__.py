@@ -16,6 +16,7 @@ _HOME = {
     "PlanFileError": "miserly.plan",
     "GreedyMiserRegressor": "miserly.estimators",
     "GreedyMiserClassifier": "miserly.estimators",
+    "GreedyMiserRanker": "miserly.estimators",
     "frontier": "miserly.frontiers",
     "Frontier": "miserly.frontiers",
 }

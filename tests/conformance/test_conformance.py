@@ -6,9 +6,9 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from miserly.checks import ESTIMATOR_CHECKS, PLAN_CHECKS, check_estimator_costs
 from miserly.costs import CostTable
-from miserly.estimators import GreedyMiserClassifier, GreedyMiserRegressor
+from miserly.estimators import GreedyMiserClassifier, GreedyMiserRanker, GreedyMiserRegressor
 
-SKLEARN_CHECKS = {GreedyMiserRegressor: 51, GreedyMiserClassifier: 54}
+SKLEARN_CHECKS = {GreedyMiserRegressor: 51, GreedyMiserRanker: 51, GreedyMiserClassifier: 54}
 
 
 @pytest.mark.parametrize("kind", SKLEARN_CHECKS, ids=lambda kind: kind.__name__)
@@ -34,6 +34,7 @@ def shared_prices():
     ("kind", "target"),
     [
         (GreedyMiserRegressor, lambda y: y),
+        (GreedyMiserRanker, lambda y: y),
         (GreedyMiserClassifier, lambda y: y > 0),
         (GreedyMiserClassifier, lambda y: np.digitize(y, [-0.5, 0.5])),
     ],

@@ -5,6 +5,7 @@ from miserly.boosting.binning import BinnedData, bin_data
 from miserly.boosting.boost import Boosted, Round, Settings, boost
 from miserly.boosting.grower import Grower, GrownTree, Limits
 from miserly.boosting.losses import LogLoss, Loss, SoftmaxLoss, SquaredHingeLoss, SquaredLoss
+from miserly.boosting.ranking import LambdaRankLoss
 from miserly.boosting.shop import Shop
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "Boosted",
     "Grower",
     "GrownTree",
+    "LambdaRankLoss",
     "Limits",
     "LocalBackend",
     "LogLoss",

@@ -1,5 +1,5 @@
 """The learners, one file per paper. Each ends as a `Plan` in `plan_`."""
 
-from miserly.estimators.miser import GreedyMiserClassifier, GreedyMiserRegressor, Purchase
+from miserly.estimators.miser import GreedyMiserClassifier, GreedyMiserRanker, GreedyMiserRegressor, Purchase
 
-__all__ = ["GreedyMiserClassifier", "GreedyMiserRegressor", "Purchase"]
+__all__ = ["GreedyMiserClassifier", "GreedyMiserRanker", "GreedyMiserRegressor", "Purchase"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
@@ -17,6 +18,7 @@ from sklearn.utils.validation import check_array, column_or_1d
 from miserly.boosting import (
     BinnedData,
     Boosted,
+    LambdaRankLoss,
     Limits,
     LocalBackend,
     LogLoss,
@@ -33,6 +35,7 @@ from miserly.costs import CostTable
 from miserly.estimators import constraints
 from miserly.estimators.base import PlanClassifier, PlanEstimator, PlanRegressor
 from miserly.kernels.threads import threads
+from miserly.metrics import get_metric
 from miserly.plan import EXIT, Node, Plan, stack_trees
 
 logger = logging.getLogger(__name__)
@@ -113,12 +116,12 @@ class _GreedyMiser(PlanEstimator):
         return np.geomspace(1e-5, 1e-1, n_points) * (start or 1.0) / typical
 
     def _boost(
-        self, X: np.ndarray, y: np.ndarray, loss: Loss, eval_set: Any, binned: BinnedData | None
+        self, X: np.ndarray, y: np.ndarray, loss: Loss, watch: _Validation | None, binned: BinnedData | None
     ) -> tuple[Boosted, CostTable]:
         costs = self._bound_costs()
         if isinstance(costs.evaluation, tuple):
             raise ValueError("Boosting grows its own trees: give one evaluation price for all, not one per learner.")
-        if self.n_iter_no_change is not None and eval_set is None:
+        if self.n_iter_no_change is not None and watch is None:
             raise ValueError("n_iter_no_change stops on a validation set: give eval_set=(X, y) to fit.")
         settings = Settings(
             self.n_estimators,
@@ -131,7 +134,6 @@ class _GreedyMiser(PlanEstimator):
                 raise ValueError(
                     f"binned holds {data.n_rows} × {data.n_features} values, X {X.shape}. Prepare it from this X."
                 )
-            watch = _Validation(loss, eval_set, self.n_iter_no_change) if eval_set is not None else None
             boosted = boost(LocalBackend(data, y, loss), Shop(costs, self.tradeoff), settings, loss.n_outputs, watch)
         self.validation_loss_ = watch.losses if watch is not None else None
         if watch is not None and self.n_iter_no_change is not None:
@@ -143,17 +145,22 @@ class _GreedyMiser(PlanEstimator):
         logger.debug("%d rounds, %d purchases", self.n_iter_, len(self.path_))
         return boosted, costs
 
-    def _eval_set(self, eval_set: Any) -> tuple[np.ndarray, np.ndarray] | None:
+    def _watch(self, eval_set: Any, loss: Loss) -> _Validation | None:
         if eval_set is None:
             return None
-        if not isinstance(eval_set, tuple) or len(eval_set) != 2:
-            raise ValueError("eval_set is a pair (X, y) of validation data.")
-        X, y = self._checked(eval_set[0]), column_or_1d(eval_set[1])
-        if len(X) != len(y):
-            raise ValueError(f"eval_set has {len(X)} rows in X and {len(y)} in y.")
-        if y.dtype.kind == "f" and not np.isfinite(y).all():
+        X, y, _ = self._eval_data(eval_set, parts=("X", "y"))
+        target = self._target(y)
+        return _Validation(X, lambda scores: loss.value(target, scores), self.n_iter_no_change)
+
+    def _eval_data(self, eval_set: Any, parts: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        if not isinstance(eval_set, tuple) or len(eval_set) != len(parts):
+            raise ValueError(f"eval_set is validation data: ({', '.join(parts)}).")
+        X, *columns = self._checked(eval_set[0]), *(column_or_1d(part) for part in eval_set[1:])
+        if any(len(column) != len(X) for column in columns):
+            raise ValueError(f"eval_set has {len(X)} rows in X and {len(columns[0])} in y. Give one label per row.")
+        if columns[0].dtype.kind == "f" and not np.isfinite(columns[0]).all():
             raise ValueError("eval_set holds NaN or infinity in y. Remove such rows.")
-        return X, self._target(y)
+        return X, columns[0], columns[1] if len(columns) > 1 else None
 
     def _target(self, y: np.ndarray) -> np.ndarray:
         """The labels of validation data as numbers."""
@@ -170,7 +177,7 @@ class GreedyMiserRegressor(PlanRegressor, _GreedyMiser):
         """Learn which features to buy. `eval_set=(X, y)` is watched, and stops with `n_iter_no_change`."""
         X, y = self._fit_data(X, y, y_numeric=True)
         loss, target = self._loss_and_target(y)
-        boosted, costs = self._boost(X, target, loss, self._eval_set(eval_set), binned)
+        boosted, costs = self._boost(X, target, loss, self._watch(eval_set, loss), binned)
         self.plan_ = _plan(self, boosted, costs, "identity", None)
         return self
 
@@ -189,7 +196,7 @@ class GreedyMiserClassifier(PlanClassifier, _GreedyMiser):
         X, y = self._fit_data(X, y, y_numeric=False)
         self.classes_ = self._find_classes(y)
         loss, target = self._loss_and_target(y)
-        boosted, costs = self._boost(X, target, loss, self._eval_set(eval_set), binned)
+        boosted, costs = self._boost(X, target, loss, self._watch(eval_set, loss), binned)
         link = "logistic" if len(self.classes_) == 2 else "softmax"
         self.plan_ = _plan(self, boosted, costs, link, self.classes_)
         return self
@@ -211,12 +218,98 @@ class GreedyMiserClassifier(PlanClassifier, _GreedyMiser):
         return loss, np.searchsorted(classes, y).astype(np.float64)
 
 
-class _Validation:
-    """Follows the loss on validation data and says when it has not fallen for `patience` rounds."""
+class GreedyMiserRanker(PlanRegressor, _GreedyMiser):
+    """Cost-sensitive boosted trees for graded documents of queries.
 
-    def __init__(self, loss: Loss, data: tuple[np.ndarray, np.ndarray], patience: int | None) -> None:
-        self._loss, self._patience = loss, patience
-        self._X, self._y = np.ascontiguousarray(data[0]), data[1]
+    `loss="squared"` fits the grades, as the paper does; "lambdarank" follows LambdaMART's gradients. `metric` is
+    watched on `eval_set=(X, y, qid)`, and stops with `n_iter_no_change`.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **_GreedyMiser._parameter_constraints,
+        "loss": [constraints.one_of("squared", "lambdarank")],
+        "metric": [str],
+    }
+
+    def __init__(
+        self,
+        costs: CostTable | None = None,
+        tradeoff: float = 1e-3,
+        n_estimators: int = 100,
+        learning_rate: float = 0.1,
+        max_depth: int | None = 3,
+        max_leaf_nodes: int | None = None,
+        min_samples_leaf: int = 20,
+        max_bins: int = 255,
+        n_iter_no_change: int | None = None,
+        loss: str = "squared",
+        metric: str = "ndcg@5",
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(
+            costs,
+            tradeoff,
+            n_estimators,
+            learning_rate,
+            max_depth,
+            max_leaf_nodes,
+            min_samples_leaf,
+            max_bins,
+            n_iter_no_change,
+            loss,
+            n_jobs,
+        )
+        self.metric = metric
+
+    def fit(
+        self, X: Any, y: Any, qid: Any = None, *, eval_set: Any = None, binned: BinnedData | None = None
+    ) -> GreedyMiserRanker:
+        """Learn to rank; without `qid` all rows are one query. Rows of a query lie together."""
+        X, y = self._fit_data(X, y, y_numeric=True)
+        query = _queries(qid, len(X), "qid")
+        if self.loss == "lambdarank" and y.min() < 0:
+            raise ValueError(f"lambdarank needs grades of 0 or more, got {y.min():g}. Map the labels first.")
+        loss: Loss = LambdaRankLoss(query) if self.loss == "lambdarank" else SquaredLoss()
+        boosted, costs = self._boost(X, self._target(y), loss, self._watch(eval_set, loss), binned)
+        sign = -1.0 if get_metric(self.metric).greater_is_better else 1.0
+        self.validation_score_ = None if self.validation_loss_ is None else [sign * v for v in self.validation_loss_]
+        self.plan_ = _plan(self, boosted, costs, "identity", None)
+        return self
+
+    def _watch(self, eval_set: Any, loss: Loss) -> _Validation | None:
+        if eval_set is None:
+            return None
+        X, y, qid = self._eval_data(eval_set, parts=("X", "y", "qid"))
+        metric, query = get_metric(self.metric), _queries(qid, len(X), "the qid of eval_set")
+        sign = -1.0 if metric.greater_is_better else 1.0
+        return _Validation(X, lambda scores: sign * metric(y, scores[0], qid=query), self.n_iter_no_change)
+
+    def _target(self, y: np.ndarray) -> np.ndarray:
+        return y.astype(np.float64)
+
+    def _loss_and_target(self, y: np.ndarray) -> tuple[Loss, np.ndarray]:
+        return SquaredLoss(), self._target(y)
+
+
+def _queries(qid: Any, n_rows: int, what: str) -> np.ndarray:
+    """Query ids, one per row, those of one query together."""
+    if qid is None:
+        return np.zeros(n_rows, np.intp)
+    ids = column_or_1d(qid)
+    if len(ids) != n_rows:
+        raise ValueError(f"{what} must give one query id per row: {n_rows} rows, got {len(ids)}.")
+    first = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
+    names, times = np.unique(ids[first], return_counts=True)
+    if (times > 1).any():
+        raise ValueError(f"{what} comes back to query {names[times > 1][0]!r} after others. Sort the rows by query.")
+    return ids
+
+
+class _Validation:
+    """Follows a figure on validation data (lower is better) and says when it has not fallen for `patience` rounds."""
+
+    def __init__(self, X: np.ndarray, measure: Callable[[np.ndarray], float], patience: int | None) -> None:
+        self._X, self._measure, self._patience = np.ascontiguousarray(X), measure, patience
         self._scores: np.ndarray | None = None
         self.losses: list[float] = []
         self.best = 0
@@ -227,7 +320,7 @@ class _Validation:
         trees = stack_trees(this.tables)
         for t, output in enumerate(this.outputs):
             self._scores[output] += trees.evaluate(self._X, t)
-        self.losses.append(self._loss.value(self._y, self._scores))
+        self.losses.append(self._measure(self._scores))
         if self.losses[-1] <= min(self.losses):
             self.best = len(self.losses)
         return self._patience is not None and len(self.losses) - self.best >= self._patience

@@ -6,6 +6,7 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -44,8 +45,11 @@ def frontier(
     shared: dict[str, Any] = {}
     if hasattr(model, "prepare") and "max_bins" not in combinations[0]:
         shared["binned"] = model.prepare(train[0])
+    by_query = "qid" in signature(model.fit).parameters
+    if by_query and train[2] is not None:
+        shared["qid"] = train[2]
     if getattr(model, "n_iter_no_change", None) is not None:
-        shared["eval_set"] = validation[:2]
+        shared["eval_set"] = validation if by_query else validation[:2]
     progress = progress or _on_terminal
     points: list[Point] = []
     try:

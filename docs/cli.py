@@ -1,0 +1,18 @@
+"""Prints the page of the command line from the commands themselves: `make docs` writes it, a test compares it."""
+
+import click
+
+from miserly.cli.main import cli
+
+
+def page() -> str:
+    """Every command's help as Markdown."""
+    parts = ["# The command line", "", "Made from `miserly --help`; `make docs` makes it anew.", ""]
+    for name, command in sorted(cli.commands.items()):
+        context = click.Context(command, info_name=f"miserly {name}", max_content_width=100, terminal_width=100)
+        parts += [f"## miserly {name}", "", "```", command.get_help(context), "```", ""]
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    print(page(), end="")

@@ -1,0 +1,40 @@
+"""LambdaMART as a loss: its gradients are defined, its value is what they stand for, 1 − NDCG."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from miserly.kernels import ranking as kernels
+
+
+class LambdaRankLoss:
+    """Pairs of one query weighted by their effect on NDCG; rows of a query lie together."""
+
+    n_outputs = 1
+
+    def __init__(self, qid: np.ndarray) -> None:
+        changes = np.flatnonzero(qid[1:] != qid[:-1]) + 1
+        self._start = np.concatenate([[0], changes, [len(qid)]]).astype(np.int64)
+
+    def constant(self, y: np.ndarray) -> np.ndarray:
+        return np.zeros(1)
+
+    def gradients(self, y: np.ndarray, score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        gradient, hessian = np.empty_like(score), np.empty_like(score)
+        gain = np.exp2(y) - 1.0
+        ideal = self._dcg(gain, gain)
+        inverse = np.divide(1.0, ideal, out=np.zeros_like(ideal), where=ideal > 0)
+        kernels.lambda_gradients(gain, score[0], self._start, inverse, gradient[0], hessian[0])
+        return gradient, hessian
+
+    def value(self, y: np.ndarray, score: np.ndarray) -> float:
+        gain = np.exp2(y) - 1.0
+        ideal, dcg = self._dcg(gain, gain), self._dcg(gain, score[0])
+        relevant = ideal > 0
+        return float(np.mean(1.0 - dcg[relevant] / ideal[relevant])) if relevant.any() else 0.0
+
+    def _dcg(self, gain: np.ndarray, score: np.ndarray) -> np.ndarray:
+        query = np.repeat(np.arange(len(self._start) - 1), np.diff(self._start))
+        order = np.lexsort((-score, query))
+        place = np.arange(len(score)) - self._start[query]
+        return np.bincount(query, gain[order] / np.log2(place + 2.0), minlength=len(self._start) - 1)
