@@ -139,6 +139,11 @@ class Node(Frozen):
             set_(self, "routing", routing)
 
     @property
+    def is_direct(self) -> bool:
+        """Whether its learners are added to the scores themselves, not to outputs of its own that join them later."""
+        return self.activation == "identity" and self.combine != "multiply"
+
+    @property
     def is_sum(self) -> bool:
         """Whether it only adds to the score so far and lets everyone pass: such nodes can be run as one."""
         return self.combine == "add" and self.activation == "identity" and self.routing is None

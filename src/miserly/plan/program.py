@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,11 @@ class Step:
     acquisitions: int
     evaluated: int
 
+    @property
+    def is_open(self) -> bool:
+        """Whether every row passes."""
+        return self.node.gate.kind == "open"
+
 
 class Program:
     """The steps of a plan. Nodes that only add are joined where a stop between them makes no difference:
@@ -42,8 +47,6 @@ class Program:
 
     def __init__(self, plan: Plan, join: Join) -> None:
         self.plan = plan
-        n_outputs = plan.n_outputs
-        self.n_columns = 2 * n_outputs + 1
         self.ledger = Ledger(plan.costs.price_list, plan.costs.evaluation_prices(len(plan.dictionary)))
         self.words = _feature_words(plan)
         uses = Counter(int(t) for node in plan.nodes for t in node.learners)
@@ -93,8 +96,7 @@ class Program:
         acquisitions = evaluated = 0
         for k in run:
             node = plan.nodes[k]
-            direct = node.activation == "identity" and node.combine != "multiply"
-            base = 0 if direct else plan.n_outputs
+            base = 0 if node.is_direct else plan.n_outputs
             for i, t in enumerate(node.learners):
                 learners.append(int(t))
                 for j in np.flatnonzero(node.weights[i]):
@@ -128,21 +130,6 @@ def _feature_words(plan: Plan) -> NDArray[np.uint64]:
     n_words = max(1, -(-len(plan.costs.prices) // 64))
     raw = b"".join(mask.to_bytes(n_words * 8, "little") for mask in plan.costs.feature_masks)
     return np.frombuffer(raw, np.uint64).reshape(-1, n_words)
-
-
-def begin(node: Node, scores: NDArray[Any], n_outputs: int) -> NDArray[Any] | None:
-    """Set what the node's learners are added to; returns the columns of its own outputs if they stand apart."""
-    outputs = np.array(node.outputs)
-    if node.routing is not None:
-        scores[:, 2 * n_outputs] = node.routing_bias
-    if node.activation != "identity" or node.combine == "multiply":
-        scores[:, n_outputs + outputs] = node.bias
-        return outputs
-    if node.combine == "replace":
-        scores[:, outputs] = node.bias
-    elif node.bias.any():
-        scores[:, outputs] += node.bias
-    return None
 
 
 def next_nodes(node: Node) -> tuple[int, ...]:

@@ -16,17 +16,15 @@ from numpy.typing import NDArray
 from miserly.costs import RowAccounts
 from miserly.kernels import trees as kernels
 from miserly.kernels.threads import threads
-from miserly.plan import links
 from miserly.plan.dictionary import Trees
-from miserly.plan.gates import passes
 from miserly.plan.node import EXIT
-from miserly.plan.program import Program, Step, begin
+from miserly.plan.program import Program, Step
+from miserly.plan.state import Rows, State
 
 if TYPE_CHECKING:
     from miserly.plan.plan import Plan
 
 BLOCK_CELLS = 1 << 22
-Rows = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -96,9 +94,7 @@ class _Batch:
         n = len(X)
         self.program, self.plan, self.X, self.query, self.budget = program, plan, X, query, budget
         self.by_path = charge == "path" and isinstance(plan.dictionary, Trees)
-        self.state = np.zeros((n, program.n_columns))
-        self.state[:, : plan.n_outputs] = plan.prior
-        self.scale, self.offset = np.ones((n, plan.n_outputs)), np.zeros((n, plan.n_outputs))
+        self.state = State(program, n)
         self.accounts = RowAccounts(program.ledger, n)
         self.values = np.zeros((n if program.n_kept else 1, max(1, program.n_kept)))
         self.known = np.zeros(self.values.shape, bool)
@@ -118,9 +114,15 @@ class _Batch:
 
     def result(self) -> Run:
         """What happened so far."""
-        score = self.state[:, : self.plan.n_outputs].copy()
-        z = score * self.scale + self.offset if self.program.calibrated else score
-        return Run(score, z, self.accounts.totals(), self.tier.copy(), self.exit.copy(), self.out_of_budget.copy())
+        score = self.state.score()
+        return Run(
+            score,
+            self.state.read(score),
+            self.accounts.totals(),
+            self.tier.copy(),
+            self.exit.copy(),
+            self.out_of_budget.copy(),
+        )
 
     def visit(self, step: Step, rows: Rows, root: int, waiting: dict[int, list[Rows]]) -> None:
         affordable = self._buy(step, rows)
@@ -131,7 +133,7 @@ class _Batch:
         self._score(step, rows)
         self.exit[rows, root] = step.last
         self.tier[rows] = step.node.tier
-        passed = self._passed(step, rows)
+        passed = self.state.passed(step.node, rows, self.query[rows])
         for who, way in ((passed, step.node.passed), (~passed, step.node.failed)):
             if way != EXIT and who.any():
                 waiting.setdefault(way, []).append(rows[who])
@@ -162,44 +164,13 @@ class _Batch:
             wants[asking[~paid]] = -1
 
     def _score(self, step: Step, rows: Rows) -> None:
-        node, n_outputs = step.node, self.plan.n_outputs
-        everyone = len(rows) == len(self.X)
-        state = self.state if everyone else self.state[rows]
-        own = begin(step.head, state, n_outputs)
-        if not everyone:
-            self.state[rows] = state
+        self.state.begin(step.head, rows)
+        columns = self.state.columns
         edges = (step.learners, step.pointer, step.column, step.weight)
         if isinstance(self.plan.dictionary, Trees):
-            trees = self.plan.dictionary
-            kernels.add_trees(
-                self.X, rows, trees.table, trees.used, *edges, self.program.keep, self.values, self.known, self.state
-            )
+            trees, kept = self.plan.dictionary, (self.program.keep, self.values, self.known)
+            kernels.add_trees(self.X, rows, trees.table, trees.used, *edges, *kept, columns)
         else:
-            columns = self.plan.dictionary.columns[step.learners]  # type: ignore[attr-defined]
-            kernels.add_columns(self.X, rows, columns, *edges[1:], self.state)
-        if own is not None:
-            z = self.state[np.ix_(rows, n_outputs + own)]
-            z = links.sigmoid(z) if node.activation == "logistic" else z
-            self.state[np.ix_(rows, own)] = combined(node.combine, self.state[np.ix_(rows, own)], z)
-        if self.program.calibrated:
-            at = np.ix_(rows, np.array(node.outputs))
-            self.scale[at] = 1.0 if node.scale is None else node.scale
-            self.offset[at] = 0.0 if node.offset is None else node.offset
-
-    def _passed(self, step: Step, rows: Rows) -> NDArray[np.bool_]:
-        node, n_outputs = step.node, self.plan.n_outputs
-        if node.gate.kind == "open":
-            return np.ones(len(rows), bool)
-        column = 2 * n_outputs if node.routing is not None else node.outputs[0]
-        confidence = None
-        if node.gate.kind == "confidence":
-            z = self.state[rows, :n_outputs]
-            if self.program.calibrated:
-                z = z * self.scale[rows] + self.offset[rows]
-            confidence = self.plan.probabilities(z).max(axis=1)
-        return passes(node.gate, self.state[rows, column], confidence, self.query[rows])
-
-
-def combined(how: str, score: NDArray[Any], own: NDArray[Any]) -> NDArray[Any]:
-    """The score so far joined with a node's own outputs."""
-    return own if how == "replace" else score + own if how == "add" else score * own
+            features = self.plan.dictionary.columns[step.learners]  # type: ignore[attr-defined]
+            kernels.add_columns(self.X, rows, features, *edges[1:], columns)
+        self.state.finish(step.node, rows)

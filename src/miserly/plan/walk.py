@@ -18,12 +18,11 @@ from numpy.typing import NDArray
 
 from miserly.costs import Account, set_bits
 from miserly.kernels import trees as kernels
-from miserly.plan import links
 from miserly.plan.dictionary import Trees
 from miserly.plan.gates import passes
 from miserly.plan.node import EXIT
-from miserly.plan.program import Step, begin
-from miserly.plan.run import combined
+from miserly.plan.program import Step
+from miserly.plan.state import State
 
 if TYPE_CHECKING:
     from miserly.plan.plan import Plan
@@ -63,10 +62,7 @@ class Walk:
         self._asked = 0
         self._x = np.full((1, len(plan.costs.features)), np.nan)
         self._has = np.zeros(len(plan.costs.features), bool)
-        self._state = np.zeros((1, self.program.n_columns))
-        self._state[:, : plan.n_outputs] = plan.prior
-        self._scale = np.ones((1, plan.n_outputs))
-        self._offset = np.zeros((1, plan.n_outputs))
+        self._state = State(self.program, 1)
         self._values = np.zeros(max(1, self.program.n_kept))
         self._known = np.zeros(max(1, self.program.n_kept), bool)
         self._root = 0
@@ -94,8 +90,8 @@ class Walk:
     def best(self) -> Best:
         """The answer of the last complete node (the free constant before the first)."""
         plan = self.plan
-        score = self._state[:, : plan.n_outputs].copy()
-        z = score * self._scale + self._offset if self.program.calibrated else score
+        score = self._state.score()
+        z = self._state.read(score)
         value = plan.read(z)[0]
         proba = plan.probabilities(z)[0] if plan.classes is not None else None
         return Best(value, proba, score[0], self.tier)
@@ -171,7 +167,7 @@ class Walk:
                 if step.node.gate.by_query and self._in_list:
                     self.waiting = step
                 else:
-                    self._go(self._passed(step))
+                    self._go(step.is_open or bool(self._state.passed(step.node, ONE_ROW, ONE_ROW)[0]))
 
     def _lacking(self, step: Step) -> int:
         """The acquisitions to buy next: all that the step still lacks, or what the next split of its paths does."""
@@ -187,51 +183,23 @@ class Walk:
         return self.plan.costs.feature_masks[wants[0]] & ~self.account.owned if wants[0] >= 0 else 0
 
     def _score(self, step: Step) -> None:
-        plan, node = self.plan, step.node
-        own = begin(step.head, self._state, plan.n_outputs)
+        plan, row = self.plan, self._state.columns[0]
+        self._state.begin(step.head, ONE_ROW)
         edges = (step.pointer, step.column, step.weight)
         if isinstance(plan.dictionary, Trees):
-            kernels.add_trees_to_row(
-                self._x[0],
-                plan.dictionary.table,
-                step.learners,
-                *edges,
-                self.program.keep,
-                self._values,
-                self._known,
-                self._state[0],
-            )
+            kept = (self.program.keep, self._values, self._known)
+            kernels.add_trees_to_row(self._x[0], plan.dictionary.table, step.learners, *edges, *kept, row)
         else:
             columns = plan.dictionary.columns[step.learners]  # type: ignore[attr-defined]
-            kernels.add_columns_to_row(self._x[0], columns, *edges, self._state[0])
-        if own is not None:
-            z = self._state[:, plan.n_outputs + own]
-            z = links.sigmoid(z) if node.activation == "logistic" else z
-            self._state[:, own] = combined(node.combine, self._state[:, own], z)
-        if self.program.calibrated:
-            outputs = np.array(node.outputs)
-            self._scale[:, outputs] = 1.0 if node.scale is None else node.scale
-            self._offset[:, outputs] = 0.0 if node.offset is None else node.offset
+            kernels.add_columns_to_row(self._x[0], columns, *edges, row)
+        self._state.finish(step.node, ONE_ROW)
         self.exit[self._root] = step.last
-        self.tier = node.tier
+        self.tier = step.node.tier
 
     @property
     def gate_score(self) -> float:
         """What the current step's gate looks at."""
-        node = self._step.node
-        column = 2 * self.plan.n_outputs if node.routing is not None else node.outputs[0]
-        return float(self._state[0, column])
-
-    def _passed(self, step: Step) -> bool:
-        gate = step.node.gate
-        if gate.kind == "open":
-            return True
-        confidence = None
-        if gate.kind == "confidence":
-            z = self._state[:, : self.plan.n_outputs]
-            z = z * self._scale + self._offset if self.program.calibrated else np.ascontiguousarray(z)
-            confidence = self.plan.probabilities(z).max(axis=1)
-        return bool(passes(gate, np.array([self.gate_score]), confidence, ONE_ROW)[0])
+        return float(self._state.gate_score(self._step.node, ONE_ROW)[0])
 
     def follow(self, passed: bool) -> None:
         """Open the gate at which the row waits, or do not, and go on."""
