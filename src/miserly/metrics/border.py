@@ -22,6 +22,20 @@ def as_numbers(values, name: str) -> np.ndarray:
     return vector.astype(np.float64, copy=False)
 
 
+def as_copies(values, name: str) -> np.ndarray:
+    """How often each row counts: whole numbers that float64 holds exactly, at least one of them above 0."""
+    vector = as_numbers(values, name)
+    wrong = (vector < 0) | (vector > 2.0**53) | (vector != np.floor(vector))
+    if wrong.any():
+        raise ValueError(
+            f"{name} must be whole numbers from 0 to 2^53, got {vector[wrong][0]:g} in row {np.argmax(wrong)}. "
+            "It says how often a row is repeated; round or scale weights to counts first."
+        )
+    if not vector.any():
+        raise ValueError(f"{name} is 0 for all {len(vector)} rows: none is left to count. Give one row 1 or more.")
+    return vector.astype(np.int64)
+
+
 def as_probabilities(values, name: str) -> np.ndarray:
     """Rows of probabilities that sum to 1; a vector is the probability of the second of two classes."""
     proba = _without_nan(np.asarray(values, dtype=np.float64), name)
