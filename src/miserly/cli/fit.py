@@ -33,14 +33,14 @@ def fit(
     as_json: bool,
     **params: Any,
 ) -> None:
-    """Fit a Greedy Miser on the table TRAIN (CSV with a header) and save its plan."""
-    from miserly.datasets import read_csv
+    """Fit a Greedy Miser on the table TRAIN (CSV with a header, or Parquet) and save its plan."""
+    from miserly.datasets import read_table
 
     if patience is not None and validation is None:
         raise click.UsageError("--patience stops on validation data: give --validation FILE.")
-    table = read_csv(train, label, qid)
+    table = read_table(train, label, qid)
     model = make_model(table, costs, task, tradeoff=tradeoff, n_iter_no_change=patience, **params)
-    watched = read_csv(validation, label, qid) if validation is not None else None
+    watched = read_table(validation, label, qid) if validation is not None else None
     if watched is not None and watched.features != table.features:
         raise ValueError(f"'{validation}' has other feature columns than '{train}'. Give the same, in the same order.")
     with waiting("fitting", quiet=as_json):

@@ -42,12 +42,12 @@ def frontier(
     """Fit one model per λ on TRAIN, measure each on VALIDATION; writes a table, a picture and every plan."""
     import numpy as np
 
-    from miserly.datasets import read_csv
+    from miserly.datasets import read_table
     from miserly.frontiers import frontier as sweep
 
     if budget is not None and quality is not None:
         raise click.UsageError("Choose by --budget or by --quality, not by both.")
-    tables = {p: read_csv(p, label, qid) for p in (train, validation, test) if p is not None}
+    tables = {p: read_table(p, label, qid) for p in (train, validation, test) if p is not None}
     for path, table in tables.items():
         if table.features != tables[train].features:
             raise ValueError(f"'{path}' has other feature columns than '{train}'. Give the same, in the same order.")

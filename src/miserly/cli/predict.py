@@ -30,12 +30,12 @@ def predict(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Answer every row of TABLE (CSV with the plan's features by name) with PLAN, and tell what it cost."""
-    from miserly.datasets import read_csv, write_csv
+    """Answer every row of TABLE (CSV or Parquet with the plan's features by name) with PLAN, and tell what it cost."""
+    from miserly.datasets import read_table, write_csv
     from miserly.plan import load_plan
 
     loaded = load_plan(plan)
-    rows = read_csv(table, label, qid)
+    rows = read_table(table, label, qid)
     missing = [f for f in loaded.costs.features if f not in rows.features]
     if missing:
         raise ValueError(f"'{table}' lacks the features {missing[:5]} that the plan reads. Add these columns.")

@@ -1,6 +1,10 @@
-"""Data with prices: the papers' synthetic sets and an imitation of the Yahoo! ranking set, and tables."""
+"""Data with prices: the papers' synthetic sets and an imitation of the Yahoo! ranking set, and
+readers of tables: LETOR, CSV, Parquet, data frames."""
 
+from miserly.datasets.by_suffix import read_table
 from miserly.datasets.dataset import Dataset
+from miserly.datasets.frames import from_frame, read_parquet
+from miserly.datasets.letor import read_letor
 from miserly.datasets.registry import NAMES, load
 from miserly.datasets.synthetic import circle, four_quadrants, noisy_xor
 from miserly.datasets.tables import Table, read_csv, write_csv
@@ -12,9 +16,13 @@ __all__ = [
     "Table",
     "circle",
     "four_quadrants",
+    "from_frame",
     "load",
     "noisy_xor",
     "read_csv",
+    "read_letor",
+    "read_parquet",
+    "read_table",
     "write_csv",
     "yahoo_like",
 ]

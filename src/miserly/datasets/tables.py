@@ -11,6 +11,8 @@ from typing import Any, TextIO
 import numpy as np
 
 MISSING = {"", "na", "nan", "null", "none", "?"}
+_SPELLINGS = sorted({spell(word) for word in MISSING for spell in (str.lower, str.upper, str.title)} | {"NaN"})
+_FAST_FROM_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,14 @@ class Table:
 
 
 def read_csv(path: str | Path, label: str | None = None, qid: str | None = None) -> Table:
-    """Read a CSV file. All columns but the label and the query id must be numbers; labels may be words."""
+    """Read a CSV file. All columns but the label and the query id must be numbers; labels may be words.
+
+    Large files are read by pyarrow where it is installed, to the same bits; what it refuses is read here.
+    """
+    if Path(path).stat().st_size >= _FAST_FROM_BYTES:
+        table = _read_csv_fast(path, label, qid)
+        if table is not None:
+            return table
     with Path(path).open(newline="", encoding="utf-8-sig") as file:
         reader = csv.reader(file)
         header = [name.strip() for name in next(reader, [])]
@@ -41,7 +50,9 @@ def read_csv(path: str | Path, label: str | None = None, qid: str | None = None)
             raise ValueError(f"'{path}', line {number}: {len(line)} cells, the header has {len(header)}.")
     columns = dict(zip(header, zip(*lines)))
     y = _label(columns.pop(label), str(path), label) if label is not None else None
-    ids = np.array(columns.pop(qid)) if qid is not None else None
+    ids = _ids(columns.pop(qid), str(path), qid) if qid is not None else None
+    if not columns:
+        raise ValueError(f"'{path}' has no feature columns.")
     X = np.column_stack([_numbers(cells, str(path), name) for name, cells in columns.items()])
     return Table(X, tuple(columns), y, ids)
 
@@ -55,6 +66,50 @@ def write_csv(target: str | Path | TextIO, header: Sequence[str], columns: Seque
     writer = csv.writer(target, lineterminator="\n")
     writer.writerow(header)
     writer.writerows(zip(*(np.asarray(column).tolist() for column in columns)))
+
+
+def whole_if_possible(numbers: np.ndarray) -> np.ndarray:
+    """The numbers as int64 where all of them are whole, as they are otherwise."""
+    whole = (numbers == np.round(numbers)).all() and (np.abs(numbers) < 2.0**63).all()
+    return numbers.astype(np.int64) if whole else numbers
+
+
+def _read_csv_fast(path: str | Path, label: str | None, qid: str | None) -> Table | None:
+    """The table by pyarrow, or None where it is not installed, finds an error, or the file has quotes."""
+    try:
+        import pyarrow as pa
+        from pyarrow import csv as arrow_csv
+    except ImportError:
+        return None
+    with Path(path).open(newline="", encoding="utf-8-sig") as file:
+        first = file.readline()
+    header = [name.strip() for name in next(csv.reader([first]), [])]
+    words = [name for name in (label, qid) if name is not None]
+    features = [name for name in header if name not in words]
+    if '"' in first or len(set(header)) != len(header) or not features or not set(words) <= set(header):
+        return None
+    try:
+        frame = arrow_csv.read_csv(
+            path,
+            read_options=arrow_csv.ReadOptions(column_names=header, skip_rows=1),
+            parse_options=arrow_csv.ParseOptions(quote_char=False),
+            convert_options=arrow_csv.ConvertOptions(
+                column_types={name: pa.string() if name in words else pa.float64() for name in header},
+                null_values=_SPELLINGS,
+                strings_can_be_null=False,
+            ),
+        )
+    except pa.ArrowException:
+        return None
+    cells = {name: frame.column(name).to_pylist() for name in words}
+    if not frame.num_rows or any('"' in cell for column in cells.values() for cell in column):
+        return None
+    X = np.empty((frame.num_rows, len(features)))
+    for j, name in enumerate(features):
+        X[:, j] = frame.column(name).to_numpy()
+    y = _label(cells[label], str(path), label) if label is not None else None
+    ids = _ids(cells[qid], str(path), qid) if qid is not None else None
+    return Table(X, tuple(features), y, ids)
 
 
 def _numbers(cells: Sequence[str], path: str, name: str) -> np.ndarray:
@@ -76,11 +131,20 @@ def _numbers(cells: Sequence[str], path: str, name: str) -> np.ndarray:
 
 
 def _label(cells: Sequence[str], path: str, name: str) -> np.ndarray:
-    empty = [i + 2 for i, cell in enumerate(cells) if cell.strip().lower() in MISSING]
-    if empty:
-        raise ValueError(f"'{path}', line {empty[0]}: the label {name!r} is missing. Remove such rows.")
+    _refuse_missing(cells, path, f"the label {name!r}")
     try:
         numbers = np.array(cells, dtype=np.float64)
     except ValueError:
         return np.array(cells)
-    return numbers.astype(np.int64) if (numbers == np.round(numbers)).all() else numbers
+    return whole_if_possible(numbers)
+
+
+def _ids(cells: Sequence[str], path: str, name: str) -> np.ndarray:
+    _refuse_missing(cells, path, f"the query id {name!r}")
+    return np.array(cells)
+
+
+def _refuse_missing(cells: Sequence[str], path: str, what: str) -> None:
+    for i, cell in enumerate(cells):
+        if cell.strip().lower() in MISSING:
+            raise ValueError(f"'{path}', line {i + 2}: {what} is missing. Remove such rows.")

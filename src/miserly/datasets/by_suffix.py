@@ -1,0 +1,29 @@
+"""One way in for every file format, chosen by the name of the file."""
+
+from pathlib import Path
+
+from miserly.datasets.frames import read_parquet
+from miserly.datasets.letor import read_letor
+from miserly.datasets.tables import Table, read_csv
+
+_LETOR = (".txt", ".svm", ".letor")
+
+
+def read_table(path: str | Path, label: str | None = None, qid: str | None = None) -> Table:
+    """Read `.csv`, `.parquet` or, without label and qid, LETOR (`.txt`, `.svm`, `.letor`, also with `.gz`)."""
+    name = Path(path).name.lower()
+    if name.endswith(".csv"):
+        return read_csv(path, label, qid)
+    if name.endswith(".parquet"):
+        return read_parquet(path, label, qid)
+    if name.removesuffix(".gz").endswith(_LETOR):
+        if label is not None or qid is not None:
+            raise ValueError(
+                f"'{path}' is a LETOR file: label and qid stand first on every line and have no name. "
+                "Leave label and qid out."
+            )
+        return read_letor(path)
+    raise ValueError(
+        f"'{path}': the format is chosen by the suffix: .csv, .parquet, {', '.join(_LETOR)} (the last three also "
+        "with .gz). Rename the file or call its reader."
+    )
