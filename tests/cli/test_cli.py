@@ -59,6 +59,32 @@ def test_the_frontier_writes_a_table_a_picture_and_plans(folder):
     assert (folder / "sweep/chosen.plan").exists()
 
 
+def test_ranking_from_letor_files(folder):
+    from miserly.datasets import yahoo_like
+
+    for name, seed in (("train", 0), ("validation", 1)):
+        data = yahoo_like(20, seed)
+        lines = (
+            f"{y} qid:{q} " + " ".join(f"{i + 1}:{v:.4f}" for i, v in enumerate(row[:30]))
+            for y, q, row in zip(data.y, data.qid, data.X)
+        )
+        (folder / f"{name}.txt").write_text("\n".join(lines) + "\n")
+    (folder / "letor.csv").write_text("feature,cost\n" + "".join(f"{i + 1},{i % 3 + 1}\n" for i in range(30)))
+    args = ("--costs", "letor.csv", "--n-estimators", 20, "--json")
+    told = json.loads(
+        miserly(
+            "fit", "train.txt", "--validation", "validation.txt", "--patience", 5, *args, "-o", "r.plan", cwd=folder
+        )
+    )
+    assert told["plan"] == "r.plan"
+    notes = json.loads(miserly("explain", "r.plan", "--json", cwd=folder))["notes"]
+    assert notes["estimator"] == "GreedyMiserRanker"
+    args = (*args, "--metric", "ndcg@5", "--grid", "1e-4:1e-2:2", "--out", "ranks")
+    swept = json.loads(miserly("frontier", "train.txt", "validation.txt", *args, cwd=folder))
+    assert len(swept["points"]) == 2
+    assert len(json.loads(miserly("predict", "r.plan", "validation.txt", "--json", cwd=folder))) > 100
+
+
 def test_options_from_toml(folder):
     (folder / "run.toml").write_text('costs = "costs.toml"\nlabel = "label"\nn-estimators = 5\ntradeoff = 0.5\n')
     told = json.loads(miserly("fit", "train.csv", "--config", "run.toml", "--json", "-o", "b.plan", cwd=folder))
@@ -71,6 +97,7 @@ def test_options_from_toml(folder):
     ("args", "code", "message"),
     [
         (("fit", "train.csv", "--label", "label"), 2, "--costs"),
+        (("fit", "train.csv", "--costs", "costs.toml"), 2, "--label COLUMN"),
         (("fit", "nothing.csv", *TRAIN), 2, "does not exist"),
         (("fit", "train.csv", "--costs", "costs.toml", "--label", "grade"), 1, "no column 'grade'"),
         (("fit", "train.csv", "--costs", "short.csv", "--label", "label"), 1, "missing 'z_mm'"),

@@ -35,6 +35,7 @@ def fit(
 ) -> None:
     """Fit a Greedy Miser on the table TRAIN (CSV with a header, or Parquet) and save its plan."""
     from miserly.datasets import read_table
+    from miserly.estimators import GreedyMiserRanker
 
     if patience is not None and validation is None:
         raise click.UsageError("--patience stops on validation data: give --validation FILE.")
@@ -43,8 +44,14 @@ def fit(
     watched = read_table(validation, label, qid) if validation is not None else None
     if watched is not None and watched.features != table.features:
         raise ValueError(f"'{validation}' has other feature columns than '{train}'. Give the same, in the same order.")
+    by_query = isinstance(model, GreedyMiserRanker)
     with waiting("fitting", quiet=as_json):
-        model.fit(table.X, table.y, eval_set=None if watched is None else (watched.X, watched.y))
+        model.fit(
+            table.X,
+            table.y,
+            **({"qid": table.qid} if by_query else {}),
+            eval_set=watched and ((watched.X, watched.y, watched.qid) if by_query else (watched.X, watched.y)),
+        )
     model.plan_.save(out)
     summary = {
         "plan": str(out),

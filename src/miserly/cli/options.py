@@ -12,7 +12,7 @@ import click
 
 OUT_FILE = click.Path(dir_okay=False, path_type=Path)
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-TASKS = ("auto", "regression", "classification")
+TASKS = ("auto", "regression", "classification", "ranking")
 
 
 def _read_config(context: click.Context, _: click.Parameter, path: Path | None) -> Path | None:
@@ -34,14 +34,19 @@ def training(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of commands that train."""
     for option in (
         click.option("--config", type=FILE, is_eager=True, callback=_read_config, help="TOML file of these options."),
-        click.option("--task", type=click.Choice(TASKS), default="auto", help="auto: few whole labels are classes."),
+        click.option(
+            "--task",
+            type=click.Choice(TASKS),
+            default="auto",
+            help="auto: rows with query ids are ranked, few whole labels are classes.",
+        ),
         click.option("--min-samples-leaf", type=int, default=20, show_default=True),
         click.option("--max-depth", type=int, default=3, show_default=True, help="Levels of splits."),
         click.option("--learning-rate", type=float, default=0.1, show_default=True),
         click.option("--n-estimators", type=int, default=200, show_default=True, help="Rounds of boosting."),
         click.option("--n-jobs", type=int, default=None, help="Threads; all cores unless given."),
         click.option("--qid", default=None, metavar="COLUMN", help="Column of query ids."),
-        click.option("--label", required=True, metavar="COLUMN", help="Column to predict."),
+        click.option("--label", default=None, metavar="COLUMN", help="Column to predict (not for LETOR files)."),
         click.option(
             "--costs", required=True, type=FILE, help="Prices: .toml, or .csv with feature,cost[,group,group_cost]."
         ),
@@ -56,14 +61,16 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON o
 def make_model(table: Any, costs: Path, task: str, **params: Any) -> Any:
     """A Greedy Miser for the label's kind, with the prices in a file."""
     from miserly.costs import CostTable
-    from miserly.estimators import GreedyMiserClassifier, GreedyMiserRegressor
+    from miserly.estimators import GreedyMiserClassifier, GreedyMiserRanker, GreedyMiserRegressor
 
     y = table.y
+    if y is None:
+        raise click.UsageError("Name the column to predict: --label COLUMN.")
     if task == "auto":
-        words = y.dtype.kind not in "fiu"
-        task = "classification" if words or (y.dtype.kind in "iu" and len(set(y.tolist())) <= 20) else "regression"
-    kind = GreedyMiserClassifier if task == "classification" else GreedyMiserRegressor
-    return kind(costs=CostTable.from_file(costs).bind(table.features), **params)
+        few = y.dtype.kind not in "fiu" or (y.dtype.kind in "iu" and len(set(y.tolist())) <= 20)
+        task = "ranking" if table.qid is not None else "classification" if few else "regression"
+    kinds = {"ranking": GreedyMiserRanker, "classification": GreedyMiserClassifier, "regression": GreedyMiserRegressor}
+    return kinds[task](costs=CostTable.from_file(costs).bind(table.features), **params)
 
 
 def print_json(content: Any) -> None:
