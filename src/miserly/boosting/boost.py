@@ -35,6 +35,7 @@ class Boosted:
     """The starting scores and the rounds that were kept; `losses` is the mean training loss after each."""
 
     constant: np.ndarray
+    start_loss: float
     rounds: tuple[Round, ...]
     losses: tuple[float, ...]
 
@@ -47,7 +48,7 @@ def boost(
     after_round: Callable[[Round, np.ndarray], bool] | None = None,
 ) -> Boosted:
     """Boost until no tree pays for itself. `after_round(round, constant)` may end the loop by returning True."""
-    constant = backend.start()
+    constant, start_loss = backend.start(), backend.loss()
     grower = Grower(backend, shop, settings.limits)
     rounds: list[Round] = []
     losses: list[float] = []
@@ -60,7 +61,7 @@ def boost(
         losses.append(backend.loss())
         if after_round is not None and after_round(this, constant):
             break
-    return Boosted(constant, tuple(rounds), tuple(losses))
+    return Boosted(constant, start_loss, tuple(rounds), tuple(losses))
 
 
 def _one_round(backend: Backend, shop: Shop, grower: Grower, n_outputs: int, learning_rate: float) -> Round:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from miserly.cli.options import FILE, OUT_FILE, json_option, make_model, print_json, training
+from miserly.cli.options import FILE, OUT_FILE, json_option, make_model, print_json, read_tables, training
 from miserly.cli.progress import waiting
 
 
@@ -34,16 +34,12 @@ def fit(
     **params: Any,
 ) -> None:
     """Fit a Greedy Miser on the table TRAIN (CSV with a header, or Parquet) and save its plan."""
-    from miserly.datasets import read_table
     from miserly.estimators import GreedyMiserRanker
 
     if patience is not None and validation is None:
         raise click.UsageError("--patience stops on validation data: give --validation FILE.")
-    table = read_table(train, label, qid)
+    table, watched = read_tables(train, validation, label=label, qid=qid)
     model = make_model(table, costs, task, tradeoff=tradeoff, n_iter_no_change=patience, **params)
-    watched = read_table(validation, label, qid) if validation is not None else None
-    if watched is not None and watched.features != table.features:
-        raise ValueError(f"'{validation}' has other feature columns than '{train}'. Give the same, in the same order.")
     by_query = isinstance(model, GreedyMiserRanker)
     with waiting("fitting", quiet=as_json):
         model.fit(

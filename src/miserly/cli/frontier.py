@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from miserly.cli.options import FILE, json_option, make_model, print_json, training
+from miserly.cli.options import FILE, json_option, make_model, print_json, read_tables, training
 from miserly.cli.progress import bar
 
 
@@ -42,16 +42,12 @@ def frontier(
     """Fit one model per λ on TRAIN, measure each on VALIDATION; writes a table, a picture and every plan."""
     import numpy as np
 
-    from miserly.datasets import read_table
     from miserly.frontiers import frontier as sweep
 
     if budget is not None and quality is not None:
         raise click.UsageError("Choose by --budget or by --quality, not by both.")
-    tables = {p: read_table(p, label, qid) for p in (train, validation, test) if p is not None}
-    for path, table in tables.items():
-        if table.features != tables[train].features:
-            raise ValueError(f"'{path}' has other feature columns than '{train}'. Give the same, in the same order.")
-    data = {path: (t.X, t.y) if t.qid is None else (t.X, t.y, t.qid) for path, t in tables.items()}
+    tables = read_tables(train, validation, test, label=label, qid=qid)
+    data = [t and ((t.X, t.y) if t.qid is None else (t.X, t.y, t.qid)) for t in tables]
     values = None
     if grid is not None:
         try:
@@ -69,10 +65,10 @@ def frontier(
             show(done, of)
 
         front = sweep(
-            make_model(tables[train], costs, task, **params),
-            data[train],
-            data[validation],
-            data[test] if test is not None else None,
+            make_model(tables[0], costs, task, **params),
+            train=data[0],
+            validation=data[1],
+            test=data[2],
             grid=values,
             metric=metric,
             progress=progress,

@@ -58,6 +58,17 @@ def training(command: Callable[..., Any]) -> Callable[..., Any]:
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
 
 
+def read_tables(train: Path, *others: Path | None, label: str | None, qid: str | None) -> list[Any]:
+    """Read the training table and others with the same feature columns; None for those not given."""
+    from miserly.datasets import read_table
+
+    tables = [None if path is None else read_table(path, label, qid) for path in (train, *others)]
+    for path, table in zip(others, tables[1:]):
+        if table is not None and table.features != tables[0].features:  # type: ignore[union-attr]
+            raise ValueError(f"'{path}' has other feature columns than '{train}'. Give the same, in the same order.")
+    return tables
+
+
 def make_model(table: Any, costs: Path, task: str, **params: Any) -> Any:
     """A Greedy Miser for the label's kind, with the prices in a file."""
     from miserly.costs import CostTable

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -137,11 +137,10 @@ class _GreedyMiser(PlanEstimator):
             boosted = boost(LocalBackend(data, y, loss), Shop(costs, self.tradeoff), settings, loss.n_outputs, watch)
         self.validation_loss_ = watch.losses if watch is not None else None
         if watch is not None and self.n_iter_no_change is not None:
-            boosted = Boosted(boosted.constant, boosted.rounds[: watch.best], boosted.losses[: watch.best])
+            boosted = replace(boosted, rounds=boosted.rounds[: watch.best], losses=boosted.losses[: watch.best])
         self.n_iter_ = len(boosted.rounds)
         self.train_loss_ = list(boosted.losses)
         self.path_ = _path(boosted, costs)
-        self._start_loss = loss.value(y, np.repeat(boosted.constant[:, None], len(y), axis=1))
         logger.debug("%d rounds, %d purchases", self.n_iter_, len(self.path_))
         return boosted, costs
 
@@ -346,7 +345,7 @@ def _path(boosted: Boosted, costs: CostTable) -> list[Purchase]:
 def _plan(model: Any, boosted: Boosted, costs: CostTable, link: Any, classes: np.ndarray | None) -> Plan:
     """A chain of open gates, one node per round, so that it can stop after any."""
     n_outputs = len(boosted.constant)
-    losses = [model._start_loss, *boosted.losses]
+    losses = [boosted.start_loss, *boosted.losses]
     nodes = []
     n_learners = 0
     for number, this in enumerate(boosted.rounds):

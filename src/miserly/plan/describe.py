@@ -20,7 +20,7 @@ def purchases(plan: Plan) -> list[dict[str, Any]]:
     `learners`, `evaluation` and `gain` count the node and those after it that buy nothing; `total` is what a row has
     paid by then.
     """
-    ledger = plan.program("none").ledger
+    ledger = plan.ledger
     lines: list[dict[str, Any]] = []
     learners = evaluated = 0
     for k, node in enumerate(plan.nodes):
@@ -46,7 +46,7 @@ def summary(plan: Plan) -> str:
     everything = 0
     for k in range(len(plan.nodes)):
         everything |= plan.purchase(k)[0]
-    price = plan.program("none").ledger.price(everything)
+    price = plan.ledger.price(everything)
     prior = ", ".join(f"{p:.4g}" for p in plan.prior) + (" (scores)" if plan.classes is not None else "")
     return (
         f"{plan.notes.get('estimator', 'A plan')}: {len(plan.nodes)} nodes over {len(plan.dictionary)} "

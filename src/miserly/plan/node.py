@@ -139,6 +139,11 @@ class Node(Frozen):
             set_(self, "routing", routing)
 
     @property
+    def ways(self) -> tuple[int, ...]:
+        """Where rows may go from here, each place once; the exit too."""
+        return (self.passed,) if self.gate.kind == "open" else tuple(dict.fromkeys((self.passed, self.failed)))
+
+    @property
     def is_direct(self) -> bool:
         """Whether its learners are added to the scores themselves, not to outputs of its own that join them later."""
         return self.activation == "identity" and self.combine != "multiply"

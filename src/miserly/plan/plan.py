@@ -12,13 +12,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.costs import CostTable, set_bits
+from miserly.costs import CostTable, Ledger, set_bits
 from miserly.plan import describe, file, links
 from miserly.plan.dictionary import Dictionary
 from miserly.plan.frozen import Frozen, frozen, known
 from miserly.plan.matrix import as_matrix, query_numbers
 from miserly.plan.node import EXIT, Node
-from miserly.plan.program import Join, Program, next_nodes
+from miserly.plan.program import Join, Program
 from miserly.plan.run import Run, run, stages
 from miserly.plan.truncate import affordable_nodes
 from miserly.plan.walk import ListWalk, Walk
@@ -168,13 +168,18 @@ class Plan(Frozen):
         return any(node.gate.by_query for node in self.nodes)
 
     @cached_property
+    def ledger(self) -> Ledger:
+        """The prices of everything that the plan may buy or evaluate."""
+        return Ledger(self.costs.price_list, self.costs.evaluation_prices(len(self.dictionary)))
+
+    @cached_property
     def most_expensive(self) -> float:
         """The price of everything: what no row can exceed."""
         acquisitions = learners = 0
         for bought, used in self._purchases:
             acquisitions |= bought
             learners |= used
-        return self.program("none").ledger.price(acquisitions, learners)
+        return self.ledger.price(acquisitions, learners)
 
     @cached_property
     def used_features(self) -> tuple[int, ...]:
@@ -247,7 +252,7 @@ class Plan(Frozen):
         for k, node in enumerate(self.nodes):
             have, bought = before.setdefault(k, (0, 0)), self.purchase(k)
             mine = (have[0] | bought[0], have[1] | bought[1])
-            for way in next_nodes(node):
+            for way in node.ways:
                 other = before.get(way, mine)
                 before[way] = (mine[0] & other[0], mine[1] & other[1])
         return tuple(before[k] for k in range(len(self.nodes)))

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.costs import Ledger
 from miserly.plan.dictionary import Trees
-from miserly.plan.node import EXIT, Node
+from miserly.plan.node import Node
 
 if TYPE_CHECKING:
     from miserly.plan.plan import Plan
@@ -31,7 +30,6 @@ class Step:
     pointer: NDArray[np.int32]
     column: NDArray[np.int32]
     weight: NDArray[np.float64]
-    features: tuple[int, ...]
     acquisitions: int
     evaluated: int
 
@@ -47,7 +45,7 @@ class Program:
 
     def __init__(self, plan: Plan, join: Join) -> None:
         self.plan = plan
-        self.ledger = Ledger(plan.costs.price_list, plan.costs.evaluation_prices(len(plan.dictionary)))
+        self.ledger = plan.ledger
         self.words = _feature_words(plan)
         uses = Counter(int(t) for node in plan.nodes for t in node.learners)
         shared = sorted(t for t, count in uses.items() if count > 1) if isinstance(plan.dictionary, Trees) else []
@@ -61,8 +59,7 @@ class Program:
 
     def _runs(self, join: Join) -> list[list[int]]:
         nodes = self.plan.nodes
-        entries = Counter(n.passed for n in nodes) + Counter(n.failed for n in nodes if n.gate.kind != "open")
-        owned = dict.fromkeys(self.plan.roots, (0, 0))
+        entries = Counter(way for node in nodes for way in node.ways)
         runs: list[list[int]] = []
         for k, node in enumerate(nodes):
             joined = (
@@ -80,13 +77,12 @@ class Program:
             )
             acquisitions, learners = self.plan.purchase(k)
             if joined and join == "free":
-                have = owned[runs[-1][0]]
+                have = self.plan.owned_at(runs[-1][0])
                 joined = not (acquisitions & ~have[0] or self.ledger.price(0, learners & ~have[1]))
             if joined:
                 runs[-1].append(k)
             else:
                 runs.append([k])
-                owned[k] = self.plan.owned_at(k)
         return runs
 
     def _step(self, run: list[int]) -> Step:
@@ -109,7 +105,6 @@ class Program:
             bought, used = plan.purchase(k)
             acquisitions |= bought
             evaluated |= used
-        features = sorted({int(f) for t in set(learners) for f in plan.dictionary.features_of(t)})
         return Step(
             first=run[0],
             last=run[-1],
@@ -119,7 +114,6 @@ class Program:
             pointer=np.array(pointer, np.int32),
             column=np.array(column, np.int32),
             weight=np.array(weight, np.float64),
-            features=tuple(features),
             acquisitions=acquisitions,
             evaluated=evaluated,
         )
@@ -130,9 +124,3 @@ def _feature_words(plan: Plan) -> NDArray[np.uint64]:
     n_words = max(1, -(-len(plan.costs.prices) // 64))
     raw = b"".join(mask.to_bytes(n_words * 8, "little") for mask in plan.costs.feature_masks)
     return np.frombuffer(raw, np.uint64).reshape(-1, n_words)
-
-
-def next_nodes(node: Node) -> tuple[int, ...]:
-    """Where rows may go from a node."""
-    ways = (node.passed,) if node.gate.kind == "open" else (node.passed, node.failed)
-    return tuple(k for k in dict.fromkeys(ways) if k != EXIT)

@@ -15,7 +15,7 @@ MOST_ACCOUNTS = 1 << 12
 
 def affordable_nodes(plan: Plan, budget: float) -> list[int]:
     """The nodes that rows can pay for; an error where that depends on the way a row came."""
-    ledger = plan.program("none").ledger
+    ledger = plan.ledger
     kept: set[int] = set()
     accounts: set[Account] = {ledger.empty}
     for root in plan.roots:
@@ -36,8 +36,7 @@ def affordable_nodes(plan: Plan, budget: float) -> list[int]:
                 leaving |= here
                 continue
             kept.add(k)
-            node = plan.nodes[k]
-            for way in {node.passed} if node.gate.kind == "open" else {node.passed, node.failed}:
+            for way in plan.nodes[k].ways:
                 if way == EXIT:
                     leaving |= after
                 else:
