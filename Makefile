@@ -10,6 +10,10 @@ DEMO ?= demo
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[all,dev]'
 	touch $@
 
+.venv/peers: .venv/ready
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[peers]'
+	touch $@
+
 demo: .venv/ready
 	$(BIN)/miserly demo --out $(DEMO)
 
@@ -19,7 +23,7 @@ test: lint
 slow: .venv/ready
 	$(BIN)/python -m pytest -m slow
 
-bench: .venv/ready
+bench: .venv/peers
 	$(BIN)/python -m benchmarks
 
 lint: .venv/ready

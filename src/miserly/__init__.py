@@ -20,7 +20,7 @@ _HOME = {
     "frontier": "miserly.frontiers",
     "Frontier": "miserly.frontiers",
 }
-_ROOMS = ("boosting", "checks", "costs", "datasets", "estimators", "metrics", "plan", "report")
+_ROOMS = ("baselines", "boosting", "checks", "costs", "datasets", "estimators", "metrics", "plan", "report", "solvers")
 
 __all__ = [*_HOME, *_ROOMS]
 

@@ -1,5 +1,16 @@
 """The learners, one file per paper. Each ends as a `Plan` in `plan_`."""
 
+from miserly.estimators import constraints
+from miserly.estimators.base import PlanClassifier, PlanEstimator, PlanRegressor
 from miserly.estimators.miser import GreedyMiserClassifier, GreedyMiserRanker, GreedyMiserRegressor, Purchase
 
-__all__ = ["GreedyMiserClassifier", "GreedyMiserRanker", "GreedyMiserRegressor", "Purchase"]
+__all__ = [
+    "GreedyMiserClassifier",
+    "GreedyMiserRanker",
+    "GreedyMiserRegressor",
+    "PlanClassifier",
+    "PlanEstimator",
+    "PlanRegressor",
+    "Purchase",
+    "constraints",
+]

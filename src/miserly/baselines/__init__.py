@@ -1,0 +1,3 @@
+"""What the papers are compared with, each a `Plan` like the rest."""
+
+__all__: list[str] = []
