@@ -82,7 +82,7 @@ def kernel_speed(X, y) -> None:
         backend = LocalBackend(data, y, SquaredLoss())
         backend.start()
         backend.gradients()
-        backend.begin(0)
+        backend.begin()
         features = np.arange(data.n_features, dtype=np.int32)
         root = best_of(7, lambda: backend.histograms([0], features))[0].wall / X.size
         rows = np.arange(0, len(y), 2, dtype=np.uint32)

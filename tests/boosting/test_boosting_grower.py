@@ -10,6 +10,33 @@ from oracles.agreement import MISSING, Given, binned, compare, own, table
 
 
 @st.composite
+def ways(draw):
+    """How rows count and pay: weights (some zero), draws of rows, charge by path, a price for later uses."""
+    weight = draw(st.sampled_from([None, None, "whole", "real"]))
+    return {
+        "weight": weight,
+        "subsample": draw(st.sampled_from([1.0, 1.0, 0.5])),
+        "path": draw(st.booleans()),
+        "repeat": draw(st.sampled_from([0.0, 0.0, 0.25])),
+        "outputs": draw(st.sampled_from([1, 1, 3])),
+    }
+
+
+def compare_ways(problem, way):
+    bins, gradients, *market = problem
+    n_rows = len(bins[0])
+    rng = np.random.default_rng(n_rows)
+    kinds = {"whole": rng.integers(0, 4, n_rows), "real": rng.random(n_rows) * (rng.random(n_rows) < 0.8)}
+    weight = None if way["weight"] is None else kinds[way["weight"]].astype(float)
+    if weight is not None:
+        weight[0] += 1.0
+    if way["outputs"] > 1:
+        gradients = [np.stack([np.roll(g, k) for k in range(way["outputs"])]) for g in gradients]
+    rules = {name: way[name] for name in ("subsample", "path", "repeat")}
+    compare(bins, gradients, *market, weight=weight, **rules)
+
+
+@st.composite
 def problems(draw):
     n_rows, n_features = draw(st.sampled_from([60, 90, 30, 7, 2])), draw(st.sampled_from([5, 3, 7, 1]))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
@@ -39,11 +66,18 @@ def test_every_split_is_the_best_that_the_rules_offer(problem):
     compare(*problem)
 
 
+@settings(max_examples=300, deadline=None)
+@given(problems(), ways())
+def test_weights_draws_outputs_and_paths_keep_the_rules_too(problem, way):
+    compare_ways(problem, way)
+
+
 @pytest.mark.slow
 @settings(max_examples=8000, deadline=None)
-@given(problems())
-def test_every_split_is_the_best_that_the_rules_offer_at_length(problem):
+@given(problems(), ways())
+def test_every_split_is_the_best_that_the_rules_offer_at_length(problem, way):
     compare(*problem)
+    compare_ways(problem, way)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -98,9 +132,9 @@ def test_sums_of_many_large_gradients_fit_their_integers(n_rows):
     for gradient in (np.ones(n_rows), -np.ones(n_rows), sign):
         backend = LocalBackend(binned([sign > 0]), np.zeros(n_rows), Given([gradient]))
         backend.gradients()
-        sums, quantum = backend.begin(0)
+        sums, quantum = backend.begin()
         largest = round(1 / quantum)
-        assert (sums.n_rows, sums.gradient) == (n_rows, int(gradient.sum()) * largest)
+        assert (sums.n_rows, sums.lanes[0] >> 24) == (n_rows, int(gradient.sum()) * largest)
         assert sums.squares == n_rows * largest**2
-    tree = Grower(backend, Shop(table(*own([0.0])), 0.0), Limits(1, None, 1)).grow(0)
+    tree = Grower(backend, Shop(table(*own([0.0])), 0.0), Limits(1, None, 1)).grow()
     assert tree.gain == pytest.approx(0.5 * sign.var(), rel=1e-12)

@@ -64,10 +64,11 @@ def test_a_restricted_table_prices_the_same(table, data):
 
 
 @given(tables())
-def test_masks_and_matrix_say_what_needs_says(table):
+def test_masks_and_words_say_what_needs_says(table):
     for i, feature in enumerate(table.features):
         wanted = [a in table.needs[feature] for a in table.acquisitions]
-        assert table.needs_matrix[i].tolist() == wanted
+        words = table.needs_words[i]
+        assert [bool(int(words[a // 64]) >> (a % 64) & 1) for a in range(len(table.prices))] == wanted
         assert table.feature_masks[i] == sum(1 << j for j, on in enumerate(wanted) if on)
     assert table.price_list == tuple(table.prices.values())
 

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from miserly.boosting import BinnedData, Grower, LocalBackend, Shop
+from miserly.boosting import BinnedData, Grower, LocalBackend, PathShop, Shop
 from miserly.costs import CostTable
 from miserly.kernels.histograms import COUNT_BITS
 from oracles import grower as oracle
@@ -16,21 +16,20 @@ MISSING = 255
 
 
 class Given:
-    """A loss whose gradients are given, round after round."""
-
-    n_outputs = 1
+    """A loss whose gradients (of one output, or output × row) are given, round after round."""
 
     def __init__(self, gradients):
+        self.n_outputs = len(np.atleast_2d(gradients[0]))
         self._gradients = iter(gradients)
 
-    def constant(self, y):
-        return np.zeros(1)
+    def constant(self, y, weight=None):
+        return np.zeros(self.n_outputs)
 
     def gradients(self, y, score):
-        g = np.asarray(next(self._gradients), float)[None, :]
+        g = np.atleast_2d(np.asarray(next(self._gradients), float))
         return g, np.ones_like(g)
 
-    def value(self, y, score):
+    def value(self, y, score, weight=None):
         return 0.0
 
 
@@ -54,19 +53,30 @@ def own(feature_prices):
     return np.eye(len(feature_prices), dtype=bool), np.array(feature_prices, float)
 
 
-def compare(bins, gradients, needs, prices, tradeoff, limits):
+def compare(bins, gradients, needs, prices, tradeoff, limits, weight=None, subsample=1.0, path=False, repeat=0.0):
     """Grow trees with both and require that they agree; returns the engine's trees and the number of ties."""
     data = binned(bins)
-    backend = LocalBackend(data, np.zeros(data.n_rows), Given(gradients))
-    shop = Shop(table(needs, prices), tradeoff)
-    market = oracle.Market(needs, prices, tradeoff, set())
+    loss = Given(gradients)
+    backend = LocalBackend(data, np.zeros(data.n_rows), loss, weight, subsample, seed=7)
+    whole = np.ones(data.n_rows, int) if weight is None else backend._weights
+    costs = table(needs, prices)
+    if path:
+        shop = PathShop(costs, tradeoff, backend, repeat)
+        market = oracle.PathMarket(needs, prices, tradeoff, [set() for _ in whole], whole, repeat)
+    else:
+        shop = Shop(costs, tradeoff, repeat)
+        market = oracle.Market(needs, prices, tradeoff, set(), repeat)
     grower = Grower(backend, shop, limits)
     trees, ties = [], 0
-    for _ in gradients:
-        backend.gradients()
-        _, quantum = backend.begin(0)
-        rows = oracle.Rows(backend._packed >> COUNT_BITS, quantum, data.bins, data.n_bins)
-        tree = grower.grow(0)
+    for number, _ in enumerate(gradients):
+        backend.gradients(number)
+        _, quantum = backend.begin(range(loss.n_outputs))
+        packed = [backend._packed >> COUNT_BITS] if backend._lanes is None else backend._lanes[: loss.n_outputs].copy()
+        if backend._lanes is not None:
+            packed[0] >>= COUNT_BITS
+        counted = np.ones(data.n_rows, bool) if backend._out is None else ~backend._out
+        rows = oracle.Rows(np.array(packed), quantum, data.bins, data.n_bins, whole, counted)
+        tree = grower.grow(range(loss.n_outputs))
         expected = oracle.grow(rows, market, oracle.Limits(**dataclasses.asdict(limits)), follow=tree.splits)
         assert len(tree.splits) == len(expected.splits)
         for split, other in zip(tree.splits, expected.splits):
@@ -75,7 +85,11 @@ def compare(bins, gradients, needs, prices, tradeoff, limits):
             assert split.gain == pytest.approx(other.gain, rel=1e-9)
             assert split.price == pytest.approx(other.price, rel=1e-12)
         assert set(tree.leaves) == set(expected.leaves)
-        assert set(np.flatnonzero(shop.owned)) == market.owned
+        if path:
+            for i, owned in enumerate(market.owned):
+                assert {a for a, column in backend._owned.items() if column[i]} == owned
+        else:
+            assert set(np.flatnonzero(shop.owned)) == market.owned
         trees.append(tree)
         ties += expected.ties
     return trees, ties

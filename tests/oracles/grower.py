@@ -17,12 +17,17 @@ TIE = 1e-12
 
 @dataclass(frozen=True)
 class Rows:
-    """Integer gradients (in quanta) and bins, feature × row, 255 where a value is missing."""
+    """Integer gradients (in quanta; output × row) and bins, feature × row, 255 where a value is missing.
+
+    `weight` are whole numbers; rows that are not `counted` go along, but no sum and no count sees them.
+    """
 
     gradient: np.ndarray
     quantum: float
     bins: np.ndarray
     n_bins: np.ndarray
+    weight: np.ndarray
+    counted: np.ndarray
 
 
 @dataclass
@@ -34,11 +39,49 @@ class Market:
     tradeoff: float
     owned: set[int]
 
-    def lacking(self, feature: int) -> tuple[int, ...]:
+    repeat: float = 0.0
+
+    def lacking(self, feature: int, inside: np.ndarray) -> tuple[int, ...]:
         return tuple(a for a in range(len(self.prices)) if self.needs[feature, a] and a not in self.owned)
 
-    def price(self, feature: int) -> float:
-        return self.tradeoff * sum(float(self.prices[a]) for a in self.lacking(feature))
+    def price(self, feature: int, inside: np.ndarray) -> float:
+        needed = np.flatnonzero(self.needs[feature])
+        return self.tradeoff * sum(float(self.prices[a]) * (self.repeat if a in self.owned else 1.0) for a in needed)
+
+    def buy(self, acquisitions: tuple[int, ...], inside: np.ndarray) -> None:
+        self.owned |= set(acquisitions)
+
+
+@dataclass
+class PathMarket:
+    """The same where every row pays for itself: `owned` is a set of acquisitions for each row."""
+
+    needs: np.ndarray
+    prices: np.ndarray
+    tradeoff: float
+    owned: list[set[int]]
+    weight: np.ndarray
+    repeat: float = 0.0
+
+    def lacking(self, feature: int, inside: np.ndarray) -> tuple[int, ...]:
+        return tuple(int(a) for a in np.flatnonzero(self.needs[feature]) if self._share(a, inside)[0] > 0)
+
+    def price(self, feature: int, inside: np.ndarray) -> float:
+        total = 0.0
+        for a in np.flatnonzero(self.needs[feature]):
+            pays, again = self._share(a, inside)
+            total += float(self.prices[a]) * float(pays + Fraction(self.repeat) * again)
+        return self.tradeoff * total
+
+    def buy(self, acquisitions: tuple[int, ...], inside: np.ndarray) -> None:
+        for i in inside:
+            self.owned[i] |= set(acquisitions)
+
+    def _share(self, a: int, inside: np.ndarray) -> tuple[Fraction, Fraction]:
+        """Of all weight, what is inside and lacks an acquisition, and what is inside and owns it."""
+        total = int(self.weight.sum())
+        lacks = sum(int(self.weight[i]) for i in inside if a not in self.owned[i])
+        return Fraction(lacks, total), Fraction(int(self.weight[inside].sum()) - lacks, total)
 
 
 @dataclass(frozen=True)
@@ -84,31 +127,34 @@ def goes_left(rows: Rows, inside: np.ndarray, feature: int, cut: int, missing_ri
 
 
 def raw_gain(rows: Rows, inside: np.ndarray, left: np.ndarray) -> float:
-    """½(G_L²/n_L + G_R²/n_R − G²/n)·quantum²/N for the rows inside a node."""
+    """½(G_L²/W_L + G_R²/W_R − G²/W)·quantum²/N for the rows inside a node, summed over outputs."""
 
     def term(part: np.ndarray) -> Fraction:
-        return Fraction(sum(int(g) for g in rows.gradient[part]) ** 2, len(part))
+        part = part[rows.counted[part]]
+        square = sum(sum(int(g) for g in line[part]) ** 2 for line in rows.gradient)
+        return Fraction(square, int(rows.weight[part].sum()))
 
     spread = term(inside[left]) + term(inside[~left]) - term(inside)
-    return float(spread * Fraction(rows.quantum) ** 2 / (2 * len(rows.gradient)))
+    return float(spread * Fraction(rows.quantum) ** 2 / (2 * int(rows.weight[rows.counted].sum())))
 
 
 def candidates(rows: Rows, inside: np.ndarray, feature: int, min_rows: int) -> Iterator[tuple[int, bool, float]]:
     """Cut, missing side and gain of all splits of one node by one feature, in the order in which ties are decided."""
-    b = rows.bins[feature, inside]
+    counted = inside[rows.counted[inside]]
+    b = rows.bins[feature, counted]
     some_missing = bool((b == MISSING).any())
     for missing_right in (False, True) if some_missing else (False,):
         for cut in sorted({int(x) for x in b} - {MISSING}):
             left = goes_left(rows, inside, feature, cut, missing_right)
-            n_left, n_right = int(left.sum()), int((~left).sum())
+            n_left, n_right = (int(rows.counted[inside[side]].sum()) for side in (left, ~left))
             if min(n_left, n_right) >= max(1, min_rows):
                 side = missing_right if some_missing else n_left < n_right
                 yield cut, side, raw_gain(rows, inside, left)
 
 
-def grow(rows: Rows, market: Market, limits: Limits, follow: Sequence | None = None) -> OracleTree:
+def grow(rows: Rows, market: Market | PathMarket, limits: Limits, follow: Sequence | None = None) -> OracleTree:
     """One tree; with `follow` (another's splits) those are taken wherever none is better by more than rounding."""
-    open_leaves = {0: (np.arange(len(rows.gradient)), 0)}
+    open_leaves = {0: (np.arange(rows.bins.shape[1]), 0)}
     found: dict[int, list[tuple[int, int, bool, float]]] = {}
     splits: list[OracleSplit] = []
     ties = 0
@@ -122,8 +168,8 @@ def grow(rows: Rows, market: Market, limits: Limits, follow: Sequence | None = N
                     (f, *c) for f in range(len(rows.bins)) for c in candidates(rows, inside, f, limits.min_samples_leaf)
                 ]
             left = 2 * len(splits) + 1
-            lacking = [market.lacking(f) for f in range(len(rows.bins))]
-            price = [market.price(f) for f in range(len(rows.bins))]
+            lacking = [market.lacking(f, inside) for f in range(len(rows.bins))]
+            price = [market.price(f, inside) for f in range(len(rows.bins))]
             offers += [OracleSplit(node, left, f, c, m, g, price[f], lacking[f]) for f, c, m, g in found[node]]
         full = limits.max_leaf_nodes is not None and len(open_leaves) >= limits.max_leaf_nodes
         best = max(offers, key=lambda s: s.score, default=None) if not full else None
@@ -136,8 +182,8 @@ def grow(rows: Rows, market: Market, limits: Limits, follow: Sequence | None = N
         if best is None:
             return OracleTree(splits, {node: inside for node, (inside, _) in open_leaves.items()}, ties)
         splits.append(best)
-        market.owned |= set(best.bought)
         inside, depth = open_leaves.pop(best.node)
+        market.buy(best.bought, inside)
         left = goes_left(rows, inside, best.feature, best.cut, best.missing_right)
         open_leaves[best.left] = (inside[left], depth + 1)
         open_leaves[best.left + 1] = (inside[~left], depth + 1)

@@ -2,11 +2,11 @@
 
 from miserly.boosting.backend import Backend, LocalBackend, NodeSums, Split
 from miserly.boosting.binning import BinnedData, bin_data
-from miserly.boosting.boost import Boosted, Round, Settings, boost
+from miserly.boosting.boost import Boosted, Round, Settings, boost, tree_table
 from miserly.boosting.grower import Grower, GrownTree, Limits
 from miserly.boosting.losses import LogLoss, Loss, SoftmaxLoss, SquaredHingeLoss, SquaredLoss
 from miserly.boosting.ranking import LambdaRankLoss
-from miserly.boosting.shop import Shop
+from miserly.boosting.shop import PathShop, Shop
 
 __all__ = [
     "Backend",
@@ -20,6 +20,7 @@ __all__ = [
     "LogLoss",
     "Loss",
     "NodeSums",
+    "PathShop",
     "Round",
     "Settings",
     "Shop",
@@ -29,4 +30,5 @@ __all__ = [
     "SquaredLoss",
     "bin_data",
     "boost",
+    "tree_table",
 ]

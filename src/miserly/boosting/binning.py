@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from miserly.kernels import binning as kernels
 from miserly.kernels.histograms import LANES
@@ -52,12 +54,11 @@ class BinnedData:
         return float(self.cuts[feature, cut])
 
 
-def bin_data(
-    X: np.ndarray, max_bins: int = MAX_BINS, sample: int | None = 200_000, n_jobs: int | None = None
-) -> BinnedData:
+def bin_data(X: Any, max_bins: int = MAX_BINS, sample: int | None = 200_000, n_jobs: int | None = None) -> BinnedData:
     """Cut each column at the quantiles of (a sample of) its rows and put every value in its bin.
 
-    The sample is chosen by a hash of the row number, so it does not depend on how the data are stored; None takes all.
+    A sparse matrix (best by columns, CSC) is made dense a few columns at a time; what it does not hold is zero. The
+    sample is chosen by a hash of the row number, so it does not depend on how the data are stored; None takes all.
     """
     n_rows, n_features = X.shape
     words = _empty_words(n_features, n_rows)
@@ -66,7 +67,8 @@ def bin_data(
     chosen = _chosen_rows(n_rows, sample)
 
     def work(first: int) -> None:
-        columns = np.ascontiguousarray(X[:, first : first + COLUMNS_AT_ONCE].T, dtype=np.float64)
+        part = X[:, first : first + COLUMNS_AT_ONCE]
+        columns = np.ascontiguousarray((part.toarray() if issparse(X) else part).T, dtype=np.float64)
         ordered = columns[:, chosen] if chosen is not None else columns.copy()
         ordered.sort(axis=1)
         for j, column in enumerate(columns):

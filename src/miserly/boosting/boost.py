@@ -9,7 +9,7 @@ import numpy as np
 
 from miserly.boosting.backend import Backend
 from miserly.boosting.grower import Grower, GrownTree, Limits
-from miserly.boosting.shop import Shop
+from miserly.boosting.shop import PathShop, Shop
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,8 @@ class Settings:
     n_estimators: int = 100
     learning_rate: float = 0.1
     limits: Limits = field(default_factory=Limits)
+    max_features: float = 1.0
+    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -32,55 +34,81 @@ class Round:
 
 @dataclass(frozen=True)
 class Boosted:
-    """The starting scores and the rounds that were kept; `losses` is the mean training loss after each."""
+    """The starting scores and the rounds that were kept; `losses` is the mean training loss after each.
+
+    `n_tried` also counts rounds that found nothing worth its price among the rows and features drawn.
+    """
 
     constant: np.ndarray
     start_loss: float
     rounds: tuple[Round, ...]
     losses: tuple[float, ...]
+    n_tried: int = 0
 
 
 def boost(
     backend: Backend,
-    shop: Shop,
+    shop: Shop | PathShop,
     settings: Settings,
     n_outputs: int,
     after_round: Callable[[Round, np.ndarray], bool] | None = None,
+    earlier: Boosted | None = None,
+    patient: bool = False,
 ) -> Boosted:
-    """Boost until no tree pays for itself. `after_round(round, constant)` may end the loop by returning True."""
-    constant, start_loss = backend.start(), backend.loss()
+    """Boost until no tree pays for itself; `patient` goes on, since the next draw of rows may find one.
+
+    `after_round(round, constant)` may end the loop by returning True. With `earlier` rounds (whose scores the backend
+    and whose purchases the shop know already) it goes on from there.
+    """
+    if earlier is None:
+        earlier = Boosted(backend.start(), backend.loss(), (), ())
     grower = Grower(backend, shop, settings.limits)
-    rounds: list[Round] = []
-    losses: list[float] = []
-    for _ in range(settings.n_estimators):
-        backend.gradients()
-        this = _one_round(backend, shop, grower, n_outputs, settings.learning_rate)
-        if not this.outputs:
+    rounds, losses, n_tried = list(earlier.rounds), list(earlier.losses), earlier.n_tried
+    while n_tried < settings.n_estimators:
+        backend.gradients(n_tried)
+        this = _one_round(backend, shop, grower, n_outputs, settings, n_tried)
+        if not this.outputs and not patient:
             break
+        n_tried += 1
+        if not this.outputs:
+            continue
         rounds.append(this)
         losses.append(backend.loss())
-        if after_round is not None and after_round(this, constant):
+        if after_round is not None and after_round(this, earlier.constant):
             break
-    return Boosted(constant, start_loss, tuple(rounds), tuple(losses))
+    return Boosted(earlier.constant, earlier.start_loss, tuple(rounds), tuple(losses), n_tried)
 
 
-def _one_round(backend: Backend, shop: Shop, grower: Grower, n_outputs: int, learning_rate: float) -> Round:
+def _one_round(
+    backend: Backend, shop: Shop | PathShop, grower: Grower, n_outputs: int, settings: Settings, number: int
+) -> Round:
     outputs, tables, trees = [], [], []
     for output in range(n_outputs):
-        tree = grower.grow(output)
+        tree = grower.grow((output,), _drawn(backend.data.n_features, settings, number, output))
         if tree.score <= shop.evaluation:
-            shop.give_back(np.array(tree.bought, np.intp))
+            shop.give_back()
             continue
-        sums = backend.leaf_sums(tree.leaves)
-        values = {leaf: learning_rate * g / h if h > 0 else 0.0 for leaf, (g, h) in zip(tree.leaves, sums)}
-        backend.add(values)
+        values = {}
+        for leaf, [(g, h)] in zip(tree.leaves, backend.leaf_sums(tree.leaves).tolist()):
+            values[leaf] = settings.learning_rate * g / h if h > 0 else 0.0
+            backend.add(leaf, [values[leaf]])
         outputs.append(output)
-        tables.append(_table(backend, tree, values))
+        tables.append(tree_table(backend, tree, values))
         trees.append(tree)
     return Round(tuple(outputs), tuple(tables), tuple(trees))
 
 
-def _table(backend: Backend, tree: GrownTree, values: dict[int, float]) -> dict[str, np.ndarray]:
+def _drawn(n_features: int, settings: Settings, number: int, output: int) -> np.ndarray | None:
+    """The features that a tree may use; None for all."""
+    if settings.max_features == 1.0:
+        return None
+    rng = np.random.default_rng([settings.seed, number, output])
+    drawn = np.zeros(n_features, bool)
+    drawn[rng.choice(n_features, max(1, round(settings.max_features * n_features)), replace=False)] = True
+    return drawn
+
+
+def tree_table(backend: Backend, tree: GrownTree, values: dict[int, float]) -> dict[str, np.ndarray]:
     """The tree as a plan keeps it: leaves point to themselves behind an infinite threshold."""
     n = 2 * len(tree.splits) + 1
     table = {

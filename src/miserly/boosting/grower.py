@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from miserly.boosting.backend import Backend, NodeSums, Split
-from miserly.boosting.shop import Shop
+from miserly.boosting.shop import PathShop, Shop
 from miserly.kernels import histograms as kernels
 
 SLACK = 1.0 + 1e-9
@@ -54,35 +54,39 @@ class GrownTree:
 
 @dataclass(eq=False)
 class _Leaf:
-    """A leaf: its sums and, if it may be split, the histograms counted so far and each feature's best raw gain."""
+    """A leaf: its sums and, if it may be split, what features cost there, their best raw gains, and the histograms
+    counted so far (lane × feature × bin)."""
 
     node: int
     depth: int
     sums: NodeSums
     bound: float
     open: bool
+    prices: np.ndarray
     place: np.ndarray
     gains: np.ndarray
     cuts: np.ndarray
     missing_right: np.ndarray
-    histograms: np.ndarray = field(default_factory=lambda: np.empty((0, kernels.N_BINS), np.int64))
+    histograms: np.ndarray = field(default_factory=lambda: np.empty((1, 0, kernels.N_BINS), np.int64))
     best: tuple[float, int] = (-math.inf, -1)
 
 
 class Grower:
     """Grows trees on a backend's rows, buying from a shop that outlives the tree."""
 
-    def __init__(self, backend: Backend, shop: Shop, limits: Limits) -> None:
+    def __init__(self, backend: Backend, shop: Shop | PathShop, limits: Limits) -> None:
         self._backend, self._shop, self._limits = backend, shop, limits
         self._splittable = backend.data.n_bins > 0
         most = backend.n_rows if limits.max_depth is None else 1 << min(limits.max_depth, 32)
         self._most_leaves = most if limits.max_leaf_nodes is None else min(most, limits.max_leaf_nodes)
         self._min_rows = max(1, limits.min_samples_leaf)
 
-    def grow(self, output: int) -> GrownTree:
-        """Grow one tree for the gradients of one output; what it buys stays bought."""
-        sums, quantum = self._backend.begin(output)
-        self._scale = 0.5 * quantum * quantum / self._backend.n_rows
+    def grow(self, outputs: Sequence[int] = (0,), allowed: np.ndarray | None = None) -> GrownTree:
+        """Grow one tree for the gradients of some outputs, with the features allowed; what it buys stays bought."""
+        sums, quantum = self._backend.begin(outputs)
+        self._shop.begin()
+        self._scale = 0.5 * quantum * quantum / max(1, sums.weight)
+        self._allowed = self._splittable if allowed is None else self._splittable & allowed
         self._splits: list[Split] = []
         root = self._leaf(0, 0, sums)
         self._leaves: dict[int, _Leaf] = {0: root}
@@ -98,8 +102,8 @@ class Grower:
     def _split(self, leaf: _Leaf) -> None:
         """Make a leaf's best split, pay for it, and look again wherever it changed something."""
         f = leaf.best[1]
-        price = float(self._shop.prices[f])
-        bought = self._shop.buy(f)
+        price = float(leaf.prices[f])
+        bought = self._shop.buy(leaf.node, f)
         split = Split(
             node=leaf.node,
             left=2 * len(self._splits) + 1,
@@ -108,18 +112,17 @@ class Grower:
             missing_right=bool(leaf.missing_right[f]),
             gain=float(leaf.gains[f]),
             price=price,
-            bought=tuple(int(a) for a in bought),
+            bought=bought.acquisitions,
+            shares=bought.shares,
         )
         self._splits.append(split)
-        left = self._backend.apply(split)
-        children = [
-            self._leaf(split.left, leaf.depth + 1, left),
-            self._leaf(split.left + 1, leaf.depth + 1, leaf.sums - left),
-        ]
+        sums = self._backend.apply(split)
+        self._shop.divide(leaf.node, split.left)
+        children = [self._leaf(split.left + side, leaf.depth + 1, sums[side]) for side in (0, 1)]
         del self._leaves[leaf.node]
         self._leaves |= {child.node: child for child in children}
         if len(self._leaves) < self._most_leaves:
-            if len(bought):
+            if bought.acquisitions and self._shop.same_for_all_nodes:
                 self._reprice(children)
             self._open(leaf, children)
 
@@ -132,53 +135,64 @@ class Grower:
     def _open(self, parent: _Leaf, children: list[_Leaf]) -> None:
         """Count the smaller child; the larger one is the parent less that.
 
-        What was too dear for the parent is too dear for its children: a split gains more than it pays, so their bounds
-        fall by more than any price can.
+        What was too dear for the parent is too dear for its children if prices do not depend on the node: a split gains
+        more than it pays, so their bounds fall by more than any price can. Where they do, it is counted now.
         """
         small, large = sorted(children, key=lambda child: child.sums.n_rows)
         if not large.open:
             return
         want_large = self._wanted(large)
         want_small = self._wanted(small) if small.open else np.zeros_like(want_large)
-        counted = np.flatnonzero(want_small | want_large).astype(np.int32)
-        derived = np.flatnonzero(want_large & (parent.place >= 0)).astype(np.int32)
+        known = parent.place >= 0
+        counted = np.flatnonzero(want_small | (want_large & known)).astype(np.int32)
+        derived = np.flatnonzero(want_large & known).astype(np.int32)
         of_small = self._backend.histograms([small.node], counted)[0]
-        of_large = np.empty((len(derived), kernels.N_BINS), np.int64)
-        kernels.subtract(
-            parent.histograms, parent.place[derived], of_small, np.searchsorted(counted, derived), of_large
-        )
+        of_large = np.empty((len(of_small), len(derived), kernels.N_BINS), np.int64)
+        places = parent.place[derived], np.searchsorted(counted, derived)
+        for lane, (whole, part) in enumerate(zip(parent.histograms, of_small)):
+            kernels.subtract(whole, places[0], part, places[1], of_large[lane])
         self._search(large, derived, of_large)
+        if not known[want_large].all():
+            self._count(large, want_large & ~known)
         if small.open:
             self._search(small, counted, of_small)
 
     def _count(self, leaf: _Leaf, features: np.ndarray) -> None:
         """Have the backend count these features in a leaf, and search them."""
         numbers = np.flatnonzero(features).astype(np.int32)
-        counted = np.empty((0, kernels.N_BINS), np.int64)
-        if len(numbers):
-            counted = self._backend.histograms([leaf.node], numbers)[0]
+        counted = self._backend.histograms([leaf.node], numbers)[0] if len(numbers) else leaf.histograms[:, :0]
         self._search(leaf, numbers, counted)
 
     def _search(self, leaf: _Leaf, features: np.ndarray, histograms: np.ndarray) -> None:
         """Find the best split of newly counted features, and the leaf's best at present prices."""
         if len(features):
-            leaf.place[features] = len(leaf.histograms) + np.arange(len(features))
-            leaf.histograms = np.concatenate([leaf.histograms, histograms]) if len(leaf.histograms) else histograms
-            n_bins, total = self._backend.data.n_bins, np.int64(leaf.sums.total)
-            found = (leaf.gains, leaf.cuts, leaf.missing_right)
-            kernels.best_splits(histograms, features, n_bins, total, self._min_rows, self._scale, *found)
-        net = leaf.gains - self._shop.prices
+            n_counted = leaf.histograms.shape[1]
+            leaf.place[features] = n_counted + np.arange(len(features))
+            leaf.histograms = np.concatenate([leaf.histograms, histograms], axis=1) if n_counted else histograms
+            self._find(leaf, features, histograms)
+        net = leaf.gains - leaf.prices
         f = int(np.argmax(net))
         leaf.best = (float(net[f]), f)
+
+    def _find(self, leaf: _Leaf, features: np.ndarray, histograms: np.ndarray) -> None:
+        n_bins, sums, found = self._backend.data.n_bins, leaf.sums, (leaf.gains, leaf.cuts, leaf.missing_right)
+        if len(histograms) == 1:
+            total = np.int64(sums.lanes[0])
+            kernels.best_splits(histograms[0], features, n_bins, total, self._min_rows, self._scale, *found)
+        else:
+            totals = np.array(sums.lanes, np.int64)
+            rules = (n_bins, totals, self._min_rows, self._scale)
+            kernels.best_splits_of_lanes(histograms, sums.n_gradients, features, *rules, *found)
 
     def _leaf(self, node: int, depth: int, sums: NodeSums) -> _Leaf:
         deep = self._limits.max_depth is not None and depth >= self._limits.max_depth
         is_open = not deep and sums.n_rows >= 2 * self._min_rows
         n = self._backend.data.n_features if is_open else 0
-        bound = self._scale * ((sums.squares * sums.n_rows - sums.gradient**2) / sums.n_rows) * SLACK
+        bound = self._scale * sums.spread * SLACK if is_open else 0.0
+        prices = self._shop.prices_in(node) if is_open else np.empty(0)
         tables = (np.full(n, -1, np.int32), np.full(n, -np.inf), np.zeros(n, np.int32), np.zeros(n, bool))
-        return _Leaf(node, depth, sums, bound, is_open, *tables)
+        return _Leaf(node, depth, sums, bound, is_open, prices, *tables)
 
     def _wanted(self, leaf: _Leaf) -> np.ndarray:
         """Features that might pay in a leaf: a split cannot gain more than the squared error left there."""
-        return self._splittable & (self._shop.prices < leaf.bound)
+        return self._allowed & (leaf.prices < leaf.bound)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from miserly.boosting.losses import Weight
 from miserly.kernels import ranking as kernels
 
 
@@ -15,8 +16,9 @@ class LambdaRankLoss:
     def __init__(self, qid: np.ndarray) -> None:
         changes = np.flatnonzero(qid[1:] != qid[:-1]) + 1
         self._start = np.concatenate([[0], changes, [len(qid)]]).astype(np.int64)
+        self._sizes = np.diff(self._start)
 
-    def constant(self, y: np.ndarray) -> np.ndarray:
+    def constant(self, y: np.ndarray, weight: Weight = None) -> np.ndarray:
         return np.zeros(1)
 
     def gradients(self, y: np.ndarray, score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -27,14 +29,17 @@ class LambdaRankLoss:
         kernels.lambda_gradients(gain, score[0], self._start, inverse, gradient[0], hessian[0])
         return gradient, hessian
 
-    def value(self, y: np.ndarray, score: np.ndarray) -> float:
+    def value(self, y: np.ndarray, score: np.ndarray, weight: Weight = None) -> float:
+        """The mean over queries with something relevant; a query weighs as its rows do in the mean."""
         gain = np.exp2(y) - 1.0
         ideal, dcg = self._dcg(gain, gain), self._dcg(gain, score[0])
-        relevant = ideal > 0
-        return float(np.mean(1.0 - dcg[relevant] / ideal[relevant])) if relevant.any() else 0.0
+        by_query = np.ones(len(ideal)) if weight is None else np.add.reduceat(weight, self._start[:-1]) / self._sizes
+        by_query = np.where(ideal > 0, by_query, 0.0)
+        loss = 1.0 - np.divide(dcg, ideal, out=np.ones_like(dcg), where=ideal > 0)
+        return float(np.average(loss, weights=by_query)) if by_query.any() else 0.0
 
     def _dcg(self, gain: np.ndarray, score: np.ndarray) -> np.ndarray:
-        query = np.repeat(np.arange(len(self._start) - 1), np.diff(self._start))
+        query = np.repeat(np.arange(len(self._start) - 1), self._sizes)
         order = np.lexsort((-score, query))
         place = np.arange(len(score)) - self._start[query]
         return np.bincount(query, gain[order] / np.log2(place + 2.0), minlength=len(self._start) - 1)

@@ -257,12 +257,11 @@ class CostTable:
         return tuple(self._masks[f] for f in self.features)
 
     @cached_property
-    def needs_matrix(self) -> NDArray[np.bool_]:
-        """Feature × acquisition: true where the feature needs the acquisition."""
-        matrix = np.zeros((len(self.features), len(self.prices)), bool)
-        for i, mask in enumerate(self.feature_masks):
-            matrix[i, list(set_bits(mask))] = True
-        return matrix
+    def needs_words(self) -> NDArray[np.uint64]:
+        """The acquisitions that each feature needs as 64-bit words, for the kernels."""
+        n_words = max(1, -(-len(self.prices) // 64))
+        raw = b"".join(mask.to_bytes(n_words * 8, "little") for mask in self.feature_masks)
+        return np.frombuffer(raw, "<u8").reshape(-1, n_words)
 
     def evaluation_prices(self, n_learners: int) -> tuple[float, ...]:
         """The price of each of a dictionary's learners."""

@@ -2,9 +2,14 @@
 
 from miserly.estimators import constraints
 from miserly.estimators.base import PlanClassifier, PlanEstimator, PlanRegressor
-from miserly.estimators.miser import GreedyMiserClassifier, GreedyMiserRanker, GreedyMiserRegressor, Purchase
+from miserly.estimators.boosted import BoostedClassifier, BoostedEstimator, BoostedRanker, BoostedRegressor, Purchase
+from miserly.estimators.miser import GreedyMiserClassifier, GreedyMiserRanker, GreedyMiserRegressor
 
 __all__ = [
+    "BoostedClassifier",
+    "BoostedEstimator",
+    "BoostedRanker",
+    "BoostedRegressor",
     "GreedyMiserClassifier",
     "GreedyMiserRanker",
     "GreedyMiserRegressor",

@@ -23,6 +23,16 @@ def not_negative() -> Interval:
     return Interval(Real, 0, None, closed="left")
 
 
+def positive() -> Interval:
+    """A real number above zero."""
+    return Interval(Real, 0, None, closed="neither")
+
+
+def limits(low: float, high: float | None = None) -> Interval:
+    """A real number between two limits, both allowed; infinity is the upper one if none is given."""
+    return Interval(Real, low, high, closed="both")
+
+
 def share() -> Interval:
     """A real number above zero, at most one."""
     return Interval(Real, 0, 1, closed="right")

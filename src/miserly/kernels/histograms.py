@@ -190,6 +190,67 @@ def best_splits(histograms, features, n_bins, total, min_rows, scale, gains, cut
         missing_right[f] = right
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _scan_lanes(lanes, n_gradients, start, last, totals, total_weight, min_rows, gain):
+    """The same for several gradients, and weights other than one in the last lane: W times the summed gain."""
+    n = totals[0] & COUNT_MASK
+    weighted = lanes.shape[0] > n_gradients
+    of_weights = n_gradients if weighted else 0
+    gain[:last] = 0.0
+    for lane in range(n_gradients):
+        shift = COUNT_BITS if lane == 0 else 0
+        g = float(totals[lane] >> shift)
+        left, weight = start[lane], start[of_weights]
+        for b in range(last):
+            left += lanes[lane, b]
+            weight += lanes[of_weights, b]
+            w = float(weight) if weighted else float(weight & COUNT_MASK)
+            spread = total_weight * float(left >> shift) - w * g
+            gain[b] += spread * spread / (w * (total_weight - w) + TINY)
+    best = -1.0
+    best_bin = -1
+    left = start[0]
+    for b in range(last):
+        left += lanes[0, b]
+        n_left = left & COUNT_MASK
+        if gain[b] > best and n_left >= max(min_rows, (start[0] & COUNT_MASK) + 1) and n_left <= n - min_rows:
+            best = gain[b]
+            best_bin = b
+    return best, best_bin
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def best_splits_of_lanes(
+    histograms, n_gradients, features, n_bins, totals, min_rows, scale, gains, cuts, missing_right
+):
+    """`best_splits` where a row has several gradients (lane × feature × bin, one lane each, the first with the counts),
+    or a weight (one more lane, the last)."""
+    n_lanes = histograms.shape[0]
+    n = totals[0] & COUNT_MASK
+    total_weight = float(totals[-1]) if n_lanes > n_gradients else float(n)
+    for k in prange(features.size):
+        f = features[k]
+        h = histograms[:, k]
+        gain = np.empty(N_BINS)
+        absent = h[:, MISSING].copy()
+        none = np.zeros(n_lanes, np.int64)
+        if absent[0] == 0:
+            best, cut = _scan_lanes(h, n_gradients, none, n_bins[f] - 1, totals, total_weight, min_rows, gain)
+            left = np.int64(0)
+            for b in range(cut + 1):
+                left += h[0, b]
+            right = 2 * (left & COUNT_MASK) < n and cut >= 0
+        else:
+            best, cut = _scan_lanes(h, n_gradients, absent, n_bins[f] - 1, totals, total_weight, min_rows, gain)
+            best_right, cut_right = _scan_lanes(h, n_gradients, none, n_bins[f], totals, total_weight, min_rows, gain)
+            right = best_right > best
+            if right:
+                best, cut = best_right, cut_right
+        gains[f] = best * scale / total_weight if cut >= 0 else -np.inf
+        cuts[f] = cut
+        missing_right[f] = right
+
+
 @njit(cache=True, nogil=True)
 def partition(column, lane, rows, packed, cut, missing_right, spare_rows, spare_packed):
     """Reorder a node's rows (and gradients) in place, left child first, each side in its old order.
@@ -233,6 +294,59 @@ def sum_packed(packed):
         q = packed[i] >> COUNT_BITS
         squares += q * q
     return total, squares
+
+
+@njit(cache=True, nogil=True)
+def sum_lanes(lanes, n_gradients, rows, sums):
+    """Sum of each lane over some rows, and the sum of squared gradients, each divided by the row's weight.
+
+    The first lane is packed; rows of weight zero, and rows left out (packed zero), have no gradient.
+    """
+    sums[:] = 0
+    squares = 0.0
+    for i in range(rows.size):
+        r = rows[i]
+        square = 0.0
+        for lane in range(lanes.shape[0]):
+            v = lanes[lane, r]
+            sums[lane] += v
+            if lane < n_gradients:
+                q = float(v >> COUNT_BITS if lane == 0 else v)
+                square += q * q
+        if square > 0.0:
+            squares += square / lanes[-1, r] if n_gradients < lanes.shape[0] else square
+    return squares
+
+
+@njit(cache=True, nogil=True)
+def count_without(owned, rows):
+    """How many of some rows do not own an acquisition."""
+    n = np.int64(0)
+    for i in range(rows.size):
+        n += 1 - owned[rows[i]]
+    return n
+
+
+@njit(cache=True, nogil=True)
+def weigh_without(owned, weights, rows):
+    """The weight of those of some rows that do not own an acquisition."""
+    total = np.int64(0)
+    for i in range(rows.size):
+        total += weights[rows[i]] * (1 - owned[rows[i]])
+    return total
+
+
+@njit(cache=True, nogil=True)
+def sampled(n_rows, seed, share):
+    """Which rows take part in a round: those whose hash (splitmix64 of seed and row number) falls below a share."""
+    out = np.empty(n_rows, np.bool_)
+    for i in range(n_rows):
+        h = np.uint64(seed) + np.uint64(i + 1) * np.uint64(0x9E3779B97F4A7C15)
+        h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        h = h ^ (h >> np.uint64(31))
+        out[i] = float(h >> np.uint64(11)) * 2.0**-53 < share
+    return out
 
 
 @njit(cache=True, nogil=True)

@@ -46,7 +46,7 @@ class Program:
     def __init__(self, plan: Plan, join: Join) -> None:
         self.plan = plan
         self.ledger = plan.ledger
-        self.words = _feature_words(plan)
+        self.words = plan.costs.needs_words
         uses = Counter(int(t) for node in plan.nodes for t in node.learners)
         shared = sorted(t for t, count in uses.items() if count > 1) if isinstance(plan.dictionary, Trees) else []
         self.keep = np.full(len(plan.dictionary), -1, np.int32)
@@ -117,10 +117,3 @@ class Program:
             acquisitions=acquisitions,
             evaluated=evaluated,
         )
-
-
-def _feature_words(plan: Plan) -> NDArray[np.uint64]:
-    """The acquisitions that each feature needs as 64-bit words, for the kernels."""
-    n_words = max(1, -(-len(plan.costs.prices) // 64))
-    raw = b"".join(mask.to_bytes(n_words * 8, "little") for mask in plan.costs.feature_masks)
-    return np.frombuffer(raw, np.uint64).reshape(-1, n_words)
