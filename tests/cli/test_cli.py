@@ -59,6 +59,20 @@ def test_the_frontier_writes_a_table_a_picture_and_plans(folder):
     assert (folder / "sweep/chosen.plan").exists()
 
 
+def test_a_frontier_in_processes_that_goes_on_in_its_store(folder):
+    args = ("frontier", "train.csv", "validation.csv", "--grid", "1e-3:10:3", "--store", "kept", "--json", *TRAIN)
+    first = json.loads(miserly(*args, "--jobs", 2, "--out", "one", cwd=folder))
+    again = json.loads(miserly(*args, "--out", "two", cwd=folder))
+    assert first == again
+    for number in range(3):
+        name = f"plans/{number:03d}.plan"
+        assert (folder / "one" / name).read_bytes() == (folder / "two" / name).read_bytes()
+    assert len(list((folder / "kept").iterdir())) == 7
+    told = miserly(*args, "--max-depth", 2, cwd=folder, code=1)
+    assert "max_depth=3 there, 2 here. Use another folder" in told
+    assert "number of processes" in miserly(*args, "--jobs", 0, cwd=folder, code=1)
+
+
 def test_ranking_from_letor_files(folder):
     from miserly.datasets import yahoo_like
 

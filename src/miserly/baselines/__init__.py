@@ -1,3 +1,26 @@
 """What the papers are compared with, each a `Plan` like the rest."""
 
-__all__: list[str] = []
+from miserly.baselines.early_exit import EarlyExitClassifier, EarlyExitRanker
+from miserly.baselines.linear_svm import LinearSVM
+from miserly.baselines.path_tree import PathTreeClassifier, PathTreeRegressor
+from miserly.baselines.stagewise import (
+    FeatureSubsetClassifier,
+    FeatureSubsetRegressor,
+    StagewiseClassifier,
+    StagewiseRegressor,
+)
+from miserly.baselines.weighted_l1 import CostWeightedL1Classifier, CostWeightedL1Regressor
+
+__all__ = [
+    "CostWeightedL1Classifier",
+    "CostWeightedL1Regressor",
+    "EarlyExitClassifier",
+    "EarlyExitRanker",
+    "FeatureSubsetClassifier",
+    "FeatureSubsetRegressor",
+    "LinearSVM",
+    "PathTreeClassifier",
+    "PathTreeRegressor",
+    "StagewiseClassifier",
+    "StagewiseRegressor",
+]

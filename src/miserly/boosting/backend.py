@@ -133,7 +133,10 @@ class LocalBackend:
         self.n_rows = data.n_rows
         self._y, self._loss, self._given = y, loss, () if weight is None else (weight,)
         self._subsample, self._seed = subsample, seed
-        self._weights, self._unit = (None, 1.0) if weight is None else _quantised(weight)
+        self._weights: np.ndarray | None = None
+        self._unit = 1.0
+        if weight is not None:
+            self._weights, self._unit = _quantised(weight)
         self.weight = self.n_rows if self._weights is None else int(self._weights.sum())
         self._scores = np.zeros((loss.n_outputs, self.n_rows))
         self._packed = np.empty(self.n_rows, np.int64)
@@ -195,7 +198,7 @@ class LocalBackend:
         lanes = np.empty((len(gradients) + weighted, self.n_rows), np.int64)
         lanes[0] = self._packed
         lanes[1 : len(gradients)] = np.rint(gradients[1:] * scale)
-        if weighted:
+        if self._weights is not None:
             lanes[-1] = self._weights
         if self._out is not None:
             lanes[:, self._out] = 0

@@ -13,15 +13,15 @@ from miserly.checks.plans import check_plan
 from miserly.costs import CostTable
 
 ROWS = 40
-SCALES_WITH_PRICES = {"tradeoff": -1, "node_budget": 1, "budget": 1}
+SCALES_WITH_PRICES = {"tradeoff": -1, "node_budget": 1, "budget": 1, "max_price": 1}
 Check = Callable[[Any, np.ndarray, np.ndarray], None]
 
 
 def check_estimator_costs(estimator: Any, X: np.ndarray, y: np.ndarray) -> list[str]:
     """Run the whole battery on an unfitted estimator with its cost table set; returns the names of the checks.
 
-    The estimator has `costs`, `cost_axis` (the parameter that trades quality for cost), `fit`, `predict`,
-    `predict_cost` and, fitted, `plan_`. Data should have no ties between features.
+    The estimator has `costs`, `cost_axis` (the parameter that trades quality for cost, if it has one), `fit`,
+    `predict`, `predict_cost` and, fitted, `plan_`. Data should have no ties between features.
     """
     estimator = clone(estimator).set_params(costs=estimator.costs.bind(X.shape[1]))
     for check in ESTIMATOR_CHECKS:
@@ -39,12 +39,12 @@ def check_plan_battery(estimator: Any, X: np.ndarray, y: np.ndarray) -> None:
 
 def check_unit_of_price_does_not_matter(estimator: Any, X: np.ndarray, y: np.ndarray) -> None:
     """Prices × k with λ ÷ k (budgets × k) give the same model, k a power of two."""
-    axis = estimator.cost_axis
+    axis: str = getattr(estimator, "cost_axis", "")
     reference = clone(estimator).fit(X, y)
     for k in (4.0, 0.125):
-        value = estimator.get_params()[axis]
-        moved = value * k ** SCALES_WITH_PRICES.get(axis, 0)
-        other = clone(estimator).set_params(costs=estimator.costs.scaled(k), **{axis: moved}).fit(X, y)
+        power = SCALES_WITH_PRICES.get(axis)
+        moved = {} if power is None else {axis: getattr(estimator, axis) * k**power}
+        other = clone(estimator).set_params(costs=estimator.costs.scaled(k), **moved).fit(X, y)
         _same_answers(reference, other, X, X, k, f"prices × {k}")
 
 
@@ -59,7 +59,7 @@ def check_order_of_features_does_not_matter(estimator: Any, X: np.ndarray, y: np
 
 def check_free_features_are_cost_blind(estimator: Any, X: np.ndarray, y: np.ndarray) -> None:
     """λ = 0 gives the cost-blind model, and so do prices that are all zero."""
-    if estimator.cost_axis != "tradeoff":
+    if getattr(estimator, "cost_axis", None) != "tradeoff":
         return
     blind = clone(estimator).set_params(tradeoff=0.0).fit(X, y)
     free = clone(estimator).set_params(costs=estimator.costs.scaled(0.0)).fit(X, y)

@@ -10,6 +10,8 @@ import click
 from miserly.cli.options import FILE, json_option, make_model, print_json, read_tables, training
 from miserly.cli.progress import bar
 
+FOLDER = click.Path(file_okay=False, path_type=Path)
+
 
 @click.command()
 @click.argument("train", type=FILE)
@@ -19,7 +21,9 @@ from miserly.cli.progress import bar
 @click.option("--grid", default=None, metavar="LOW:HIGH:N", help="Values of λ, spaced by a factor.")
 @click.option("--budget", type=float, default=None, help="Choose the best model with this mean cost.")
 @click.option("--quality", type=float, default=None, help="Choose the cheapest model that reaches this.")
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("frontier"), show_default=True)
+@click.option("--jobs", type=int, default=1, show_default=True, help="Models at once, a process each; -1: all cores.")
+@click.option("--store", type=FOLDER, default=None, help="Keeps finished models: a killed sweep goes on where it was.")
+@click.option("--out", type=FOLDER, default=Path("frontier"), show_default=True)
 @training
 @json_option
 def frontier(
@@ -30,6 +34,8 @@ def frontier(
     grid: str | None,
     budget: float | None,
     quality: float | None,
+    jobs: int,
+    store: Path | None,
     out: Path,
     costs: Path,
     label: str,
@@ -40,23 +46,18 @@ def frontier(
     **params: Any,
 ) -> None:
     """Fit one model per λ on TRAIN, measure each on VALIDATION; writes a table, a picture and every plan."""
-    import numpy as np
-
+    from miserly.frontiers import SweepError
     from miserly.frontiers import frontier as sweep
 
     if budget is not None and quality is not None:
         raise click.UsageError("Choose by --budget or by --quality, not by both.")
     tables = read_tables(train, validation, test, label=label, qid=qid)
     data = [t and ((t.X, t.y) if t.qid is None else (t.X, t.y, t.qid)) for t in tables]
-    values = None
-    if grid is not None:
-        try:
-            low, high, n = grid.split(":")
-            values = {"tradeoff": np.geomspace(float(low), float(high), int(n))}
-        except ValueError:
-            raise click.BadParameter(f"--grid is LOW:HIGH:N, as in 1e-5:1e-1:8, got {grid!r}.") from None
+    values = _values(grid)
+    model = make_model(tables[0], costs, task, **params)
     plans = out / "plans"
     plans.mkdir(parents=True, exist_ok=True)
+    died = None
     with bar("models", quiet=as_json) as show:
 
         def progress(done: int, of: int, point: Any) -> None:
@@ -64,20 +65,18 @@ def frontier(
                 point.model.plan_.save(plans / f"{done - 1:03d}.plan")
             show(done, of)
 
-        front = sweep(
-            make_model(tables[0], costs, task, **params),
-            train=data[0],
-            validation=data[1],
-            test=data[2],
-            grid=values,
-            metric=metric,
-            progress=progress,
-        )
-    (out / "frontier.txt").write_text(front.table() + "\n", encoding="utf-8")
-    front.plot(out / "frontier.png")
+        try:
+            front = sweep(model, data[0], data[1], data[2], values, metric, progress=progress, n_jobs=jobs, store=store)
+        except SweepError as error:
+            if not error.frontier.points:
+                raise
+            front, died = error.frontier, error
+    _write(front, out)
     if not as_json:
         click.echo(front.table())
         click.echo(f"Wrote {out}/frontier.txt, frontier.png and {len(front.points)} plans.")
+    if died is not None:
+        raise died
     chosen = front.choose_point(budget, quality) if budget is not None or quality is not None else None
     if chosen is not None:
         chosen.model.plan_.save(out / "chosen.plan")
@@ -89,3 +88,23 @@ def frontier(
         click.echo(f"Chose tradeoff={chosen.params['tradeoff']:.3g}: {out}/chosen.plan")
     if not front.complete:
         raise click.Abort
+
+
+def _values(grid: str | None) -> Any:
+    import numpy as np
+
+    if grid is None:
+        return None
+    try:
+        low, high, n = grid.split(":")
+        return {"tradeoff": np.geomspace(float(low), float(high), int(n))}
+    except ValueError:
+        raise click.BadParameter(f"--grid is LOW:HIGH:N, as in 1e-5:1e-1:8, got {grid!r}.") from None
+
+
+def _write(front: Any, out: Path) -> None:
+    """The table, the picture, and the plans in the order of the table (while the sweep ran: in that of finishing)."""
+    for number, point in enumerate(front.points):
+        point.model.plan_.save(out / "plans" / f"{number:03d}.plan")
+    (out / "frontier.txt").write_text(front.table() + "\n", encoding="utf-8")
+    front.plot(out / "frontier.png")

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from miserly.costs import CostTable
 from miserly.estimators.categories import as_codes, find_categories
 from miserly.plan import Plan
+from miserly.plan.plan import Charge
 
 BLOCK_CELLS = 1 << 22
 
@@ -38,7 +39,7 @@ class PlanEstimator(BaseEstimator):
         """Answers; with a budget, each row stops before the purchase that would exceed it."""
         return self._by_blocks(X, lambda plan, block: plan.predict(block, budget=budget))
 
-    def predict_cost(self, X: Any, budget: float | None = None, charge: str | None = None) -> np.ndarray:
+    def predict_cost(self, X: Any, budget: float | None = None, charge: Charge | None = None) -> np.ndarray:
         """What each row pays; `charge` prices whole learners or only the paths walked ("learner", "path")."""
         return self._by_blocks(X, lambda plan, block: plan.predict_cost(block, budget=budget, charge=charge))
 

@@ -36,6 +36,7 @@ from miserly.boosting import (
 from miserly.costs import CostTable, set_bits
 from miserly.estimators import constraints
 from miserly.estimators.base import PlanClassifier, PlanEstimator, PlanRegressor, dense_blocks
+from miserly.estimators.categories import as_codes, find_categories
 from miserly.kernels.threads import threads
 from miserly.kernels.trees import buy_paths
 from miserly.metrics import get_metric
@@ -86,6 +87,7 @@ class BoostedEstimator(PlanEstimator):
 
     def prepare(self, X: Any) -> BinnedData:
         """Put the data in bins once, for several fits: `fit(X, y, binned=model.prepare(X))`."""
+        X = as_codes(X, find_categories(X))
         X = check_array(X, accept_sparse="csc", dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
         return bin_data(X, self.max_bins, n_jobs=self.n_jobs)
 
@@ -296,7 +298,7 @@ class BoostedClassifier(PlanClassifier, BoostedEstimator):
         calibration: tuple[Any, Any] = (None, None)
         if isinstance(loss, SquaredHingeLoss):
             link = "logistic"
-            known = Validation(X, target, loss.value) if watch is None else watch
+            known = Validation(X, target, lambda scores: loss.value(target, scores)) if watch is None else watch
             calibration = self._platt(boosted, known, weight if watch is None else None)
         self.plan_ = self._plan(boosted, costs, link, self.classes_, *calibration)
         return self
@@ -355,9 +357,11 @@ class BoostedRanker(PlanRegressor, BoostedEstimator):
         binned: BinnedData | None = None,
     ) -> Any:
         """Learn to rank; without `qid` all rows are one query. Rows of a query lie together."""
-        keep = _queries(qid, "qid")
         X, y, weight = self._fit_data(X, y, sample_weight, y_numeric=True, keep_rows=True)
-        query = _one_each(keep, X.shape[0], "qid")
+        query = _queries(qid, X.shape[0], "qid")
+        if weight is not None and binned is None:
+            present = np.flatnonzero(weight)
+            X, y, weight, query = X[present], y[present], weight[present], query[present]
         if self.loss == "lambdarank" and y.min() < 0:
             raise ValueError(f"lambdarank needs grades of 0 or more, got {y.min():g}. Map the labels first.")
         loss: Loss = LambdaRankLoss(query) if self.loss == "lambdarank" else SquaredLoss()
@@ -371,7 +375,7 @@ class BoostedRanker(PlanRegressor, BoostedEstimator):
         if eval_set is None:
             return None
         X, y, qid = self._eval_data(eval_set, parts=("X", "y", "qid"))
-        query = _one_each(_queries(qid, "the qid of eval_set"), X.shape[0], "the qid of eval_set")
+        query = _queries(qid, X.shape[0], "the qid of eval_set")
         metric = get_metric(self.metric)
         sign = -1.0 if metric.greater_is_better else 1.0
         return Validation(X, y, lambda scores: sign * metric(y, scores[0], qid=query), self.n_iter_no_change)
@@ -435,11 +439,13 @@ def _owned_by_path(trees: Trees, X: Any, costs: CostTable) -> dict[int, np.ndarr
     return {a: (bits[:, a // 64] >> np.uint64(a % 64)) & np.uint64(1) == 1 for a in some}
 
 
-def _queries(qid: Any, what: str) -> np.ndarray | None:
-    """Query ids, those of one query together."""
+def _queries(qid: Any, n_rows: int, what: str) -> np.ndarray:
+    """Query ids, one per row, those of one query together."""
     if qid is None:
-        return None
+        return np.zeros(n_rows, np.intp)
     ids = column_or_1d(qid)
+    if len(ids) != n_rows:
+        raise ValueError(f"{what} must give one query id per row: {n_rows} rows, got {len(ids)}.")
     if ids.dtype.kind == "f" and np.isnan(ids).any():
         raise ValueError(f"{what} lacks the query id of row {int(np.isnan(ids).argmax())} (from 0). Give one per row.")
     first = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
@@ -447,12 +453,6 @@ def _queries(qid: Any, what: str) -> np.ndarray | None:
     if (times > 1).any():
         raise ValueError(f"{what} comes back to query {names[times > 1][0]!r} after others. Sort the rows by query.")
     return ids
-
-
-def _one_each(ids: np.ndarray | None, n_rows: int, what: str) -> np.ndarray:
-    if ids is not None and len(ids) != n_rows:
-        raise ValueError(f"{what} must give one query id per row: {n_rows} rows, got {len(ids)}.")
-    return np.zeros(n_rows, np.intp) if ids is None else ids
 
 
 def _path(boosted: Boosted, costs: CostTable) -> list[Purchase]:

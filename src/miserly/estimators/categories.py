@@ -18,7 +18,15 @@ def find_categories(X: Any) -> dict[str, tuple[Any, ...]]:
     if not isinstance(frame, nw.DataFrame):
         return {}
     kinds = {name: dtype for name, dtype in frame.schema.items() if dtype in (nw.Categorical, nw.Enum)}
-    return {name: tuple(frame.get_column(name).cat.get_categories().to_list()) for name in kinds}
+    return {name: _in_order(frame.get_column(name), dtype) for name, dtype in kinds.items()}
+
+
+def _in_order(column: Any, dtype: Any) -> tuple[Any, ...]:
+    """The order that the column itself declares; of the words where it declares none."""
+    declared = getattr(dtype, "categories", None)
+    if declared is None:
+        declared = getattr(getattr(column.to_native(), "cat", None), "categories", None)
+    return tuple(sorted(column.drop_nulls().unique().to_list()) if declared is None else declared)
 
 
 def as_codes(X: Any, categories: Mapping[str, tuple[Any, ...]]) -> Any:

@@ -4,20 +4,35 @@ from __future__ import annotations
 
 import logging
 import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
-from inspect import signature
+import tempfile
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing, nullcontext
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ParameterGrid
 
-from miserly.frontiers.front import Frontier, Measured, Point
+from miserly.frontiers.fingerprint import fingerprint
+from miserly.frontiers.front import Frontier, Point
+from miserly.frontiers.job import Data, Job, spelled
+from miserly.frontiers.store import Store, open_store
+from miserly.frontiers.workers import WorkerDiedError, points_in_processes
 from miserly.metrics import Metric, get_metric
 
 logger = logging.getLogger(__name__)
 Progress = Callable[[int, int, Point | None], None]
+Grid = list[dict[str, Any]]
+
+
+class SweepError(ChildProcessError):
+    """A worker process of a sweep died; `frontier` holds the points that are done."""
+
+    def __init__(self, message: str, frontier: Frontier) -> None:
+        super().__init__(message)
+        self.frontier = frontier
 
 
 def frontier(
@@ -29,77 +44,99 @@ def frontier(
     metric: str | Metric | None = None,
     name: str | None = None,
     progress: Progress | None = None,
+    n_jobs: int | None = 1,
+    store: str | Path | None = None,
 ) -> Frontier:
     """Sweep a model over a grid (its own cost axis if none is given). Data sets are (X, y) or (X, y, qid).
 
-    Ctrl-C keeps the points that are done. `progress` is called with (done, of, point) after each.
+    `n_jobs` points are made at once, each in a process of its own (-1: one per core; 1 or None: one after another,
+    here). A folder as `store` keeps every finished point: the same call goes on where a killed one was. Ctrl-C keeps
+    the points that are done. `progress` is called with (done, of, point) after each, in the order they are finished.
     """
+    if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or isinstance(n_jobs, bool) or n_jobs == 0):
+        raise ValueError(f"n_jobs is a number of processes, or -1 for one per core, got {n_jobs!r}.")
+    job = _job(model, train, validation, test, metric)
+    combinations = _combinations(model, grid, job.train[1])
+    place = nullcontext() if store is None else open_store(store, fingerprint(job, combinations[0]))
+    progress = progress or _on_terminal
+    points: dict[int, Point] = {}
+
+    def front() -> Frontier:
+        done = tuple(points[i] for i in sorted(points))
+        unit = done[0].model.plan_.costs.unit if done and hasattr(done[0].model, "plan_") else "units"
+        complete = len(done) == len(combinations)
+        return Frontier(done, job.metric, unit, name or type(model).__name__, complete)
+
+    with place as kept:
+        try:
+            progress(0, len(combinations), None)
+            with closing(_points(job, combinations, n_jobs or 1, kept)) as finished:
+                for number, point in finished:
+                    points[number] = point
+                    progress(len(points), len(combinations), point)
+        except KeyboardInterrupt:
+            if not points:
+                raise
+            logger.warning("Interrupted: %d of %d points are kept.", len(points), len(combinations))
+        except WorkerDiedError as error:
+            lost = " and ".join(spelled(combinations[i]) for i in error.numbers)
+            where = "in the frontier of this error" if kept is None else f"in the store '{store}': call again to go on"
+            raise SweepError(
+                f"The process at the point {lost} died: killed, crashed or out of memory. {len(points)} of "
+                f"{len(combinations)} points are done and {where}. If memory is short, use fewer n_jobs.",
+                front(),
+            ) from error
+    return front()
+
+
+def _points(job: Job, grid: Grid, n_jobs: int, kept: Store | None) -> Generator[tuple[int, Point], None, None]:
+    """Number and point: first those that are kept already, then the others as they are finished."""
+    missing = []
+    for number, params in enumerate(grid):
+        point = None if kept is None else kept.load(job.model, params)
+        if point is None:
+            missing.append(number)
+        else:
+            yield number, point
+    for number, point in _made(job, grid, missing, n_jobs, kept):
+        if kept is not None:
+            kept.save(point, job.validation[0])
+        yield number, point
+
+
+def _made(
+    job: Job, grid: Grid, numbers: list[int], n_jobs: int, kept: Store | None
+) -> Generator[tuple[int, Point], None, None]:
+    if not numbers:
+        return
+    job = job.prepared(grid[0])
+    n_workers = min(effective_n_jobs(n_jobs), len(numbers))
+    if n_workers == 1:
+        for number in numbers:
+            yield number, job.point(grid[number])
+        return
+    with tempfile.TemporaryDirectory(prefix=".work-", dir=None if kept is None else kept.folder) as folder:
+        yield from points_in_processes(job, grid, numbers, n_workers, Path(folder))
+
+
+def _job(model: Any, train: Any, validation: Any, test: Any, metric: str | Metric | None) -> Job:
+    """Everything but the grid, checked: refuse before hours of fitting what could not be measured afterwards."""
     train, validation = _data("train", train), _data("validation", validation)
     held_out = _data("test", test) if test is not None else None
     chosen = get_metric(metric or ("accuracy" if is_classifier(model) else "mse"))
     for what, data in (("validation", validation), ("test", held_out)):
         if chosen.grouped and data is not None and data[2] is None:
             raise ValueError(f"{chosen.name} compares the rows of a query: give {what}=(X, y, qid).")
-    _check_model(model, chosen)
-    combinations = _combinations(model, grid, train[1])
-    shared: dict[str, Any] = {}
-    if hasattr(model, "prepare") and "max_bins" not in combinations[0]:
-        shared["binned"] = model.prepare(train[0])
-    by_query = "qid" in signature(model.fit).parameters
-    if by_query and train[2] is not None:
-        shared["qid"] = train[2]
-    if getattr(model, "n_iter_no_change", None) is not None:
-        shared["eval_set"] = validation if by_query else validation[:2]
-    progress = progress or _on_terminal
-    points: list[Point] = []
-    try:
-        progress(0, len(combinations), None)
-        for params in combinations:
-            points.append(_point(model, params, train, validation, held_out, chosen, shared))
-            progress(len(points), len(combinations), points[-1])
-    except KeyboardInterrupt:
-        if not points:
-            raise
-        logger.warning("Interrupted: %d of %d points are kept.", len(points), len(combinations))
-    unit = points[0].model.plan_.costs.unit if hasattr(points[0].model, "plan_") else "units"
-    complete = len(points) == len(combinations)
-    return Frontier(tuple(points), chosen, unit, name or type(model).__name__, complete)
-
-
-def _point(
-    model: Any, params: dict[str, Any], train: Any, validation: Any, test: Any, metric: Metric, shared: dict[str, Any]
-) -> Point:
-    started = time.perf_counter()
-    fitted = clone(model).set_params(**params).fit(train[0], train[1], **shared)
-    seconds = time.perf_counter() - started
-    measured = [None if data is None else _measure(fitted, data, metric) for data in (validation, test)]
-    assert measured[0] is not None
-    return Point(params, fitted, measured[0], measured[1], seconds)
-
-
-def _measure(model: Any, data: tuple[Any, Any, Any], metric: Metric) -> Measured:
-    X, y, qid = data
-    if metric.input == "proba":
-        output = model.predict_proba(X)
-    elif metric.input == "score" and hasattr(model, "decision_function"):
-        output = model.decision_function(X)
-    else:
-        output = model.predict(X)
-    quality = metric(np.asarray(y), output, qid=qid, classes=getattr(model, "classes_", None))
-    return Measured.of(quality, model.predict_cost(X))
-
-
-def _check_model(model: Any, metric: Metric) -> None:
-    """Refuse before hours of fitting what could not be measured afterwards."""
     if not hasattr(model, "predict_cost"):
         raise ValueError(
             f"{type(model).__name__} has no predict_cost(X): the cost of each row, which a frontier needs."
         )
-    if metric.input == "proba" and not hasattr(model, "predict_proba"):
-        raise ValueError(f"{metric.name} needs probabilities, {type(model).__name__} gives none. Use a classifier.")
+    if chosen.input == "proba" and not hasattr(model, "predict_proba"):
+        raise ValueError(f"{chosen.name} needs probabilities, {type(model).__name__} gives none. Use a classifier.")
+    return Job(model, train, validation, held_out, chosen)
 
 
-def _combinations(model: Any, grid: Mapping[str, Any] | None, y: Any) -> list[dict[str, Any]]:
+def _combinations(model: Any, grid: Mapping[str, Any] | None, y: Any) -> Grid:
     """The points of the grid, each checked before the first is fitted."""
     if grid is None:
         if not hasattr(model, "cost_axis") or not hasattr(model, "suggest_grid"):
@@ -110,12 +147,12 @@ def _combinations(model: Any, grid: Mapping[str, Any] | None, y: Any) -> list[di
     combinations = list(ParameterGrid({k: list(v) for k, v in grid.items()}))
     for params in combinations:
         candidate = clone(model).set_params(**params)
-        if hasattr(candidate, "_validate_params"):
+        if hasattr(candidate, "_parameter_constraints"):
             candidate._validate_params()
     return combinations
 
 
-def _data(name: str, data: Sequence[Any]) -> tuple[Any, Any, Any]:
+def _data(name: str, data: Sequence[Any]) -> Data:
     if not isinstance(data, (tuple, list)) or len(data) not in (2, 3):
         raise ValueError(f"{name} is (X, y) or (X, y, qid).")
     return data[0], data[1], data[2] if len(data) == 3 else None

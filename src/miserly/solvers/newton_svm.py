@@ -28,31 +28,47 @@ def newton_svm(Z: Floats, y: Floats, C: float = 1.0, weights: Floats | None = No
         inner, b, steps = newton_svm(np.asfortranarray(left * size), y, C, weights)
         return right.T @ inner, b, steps
     w, b, slack = np.zeros(Z.shape[1]), 0.0, np.ones(len(y))
+    margin = _Inside(Z, y, C, weights)
     for step in range(1, MAX_STEPS + 1):
         inside = (slack > 0) & (weights > 0)
-        w_new, b_new = _solve(Z, y, C, weights, inside)
+        w_new, b_new = margin.solve(inside)
         slack_new = 1.0 - y * (Z @ w_new + b_new)
         if np.array_equal((slack_new > 0) & (weights > 0), inside):
             return w_new, b_new, step
         t = _best_step(w, w_new - w, slack, slack - slack_new, C * weights)
         w, b, slack = w + t * (w_new - w), b + t * (b_new - b), slack + t * (slack_new - slack)
-        if abs(1.0 - t) * np.abs(slack - slack_new).max() <= 1e-14:
+        if np.abs(slack - slack_new).max() <= 1e-14:
             return w, b, step
     logger.warning("The linear SVM did not settle in %d Newton steps; its weights are approximate.", MAX_STEPS)
     return w, b, MAX_STEPS
 
 
-def _solve(Z: Floats, y: Floats, C: float, weights: Floats, inside: NDArray[np.bool_]) -> tuple[Floats, float]:
-    """The minimum if exactly these rows are inside the margin: M[w; b] = Σ μ y φ̃, with b eliminated."""
-    mu, rows = weights[inside], Z[inside]
-    total = mu.sum()
-    centre, middle = mu @ rows / total, mu @ y[inside] / total
-    rows = (rows - centre) * np.sqrt(mu)[:, None]
-    target = (y[inside] - middle) * np.sqrt(mu)
-    matrix = rows.T @ rows
-    matrix[np.diag_indices(len(matrix))] += 1.0 / C
-    w = linalg.solve(matrix, rows.T @ target, assume_a="pos", check_finite=False)
-    return w, float(middle - centre @ w)
+class _Inside:
+    """The sums over the rows inside the margin; rows that enter or leave are added or taken off."""
+
+    def __init__(self, Z: Floats, y: Floats, C: float, weights: Floats) -> None:
+        self.Z, self.y, self.C, self.weights = Z, y, C, weights
+        self.rows = np.zeros(len(y), bool)
+        self.gram: Floats = np.zeros((Z.shape[1], Z.shape[1]))
+
+    def solve(self, rows: NDArray[np.bool_]) -> tuple[Floats, float]:
+        """The minimum if exactly these rows are inside: M[w; b] = Σ μ y φ̃, with b eliminated."""
+        entered, left = rows & ~self.rows, self.rows & ~rows
+        if np.count_nonzero(entered) + np.count_nonzero(left) >= np.count_nonzero(rows):
+            self.gram, entered, left = np.zeros_like(self.gram), rows, np.zeros_like(rows)
+        for some, sign in ((entered, 1.0), (left, -1.0)):
+            if some.any():
+                part = np.take(self.Z.T, np.flatnonzero(some), axis=1) * np.sqrt(self.weights[some])
+                self.gram += sign * (part @ part.T)
+        self.rows = rows
+        mu = np.where(rows, self.weights, 0.0)
+        total = float(mu.sum())
+        centre, middle = mu @ self.Z / total, float(mu @ self.y) / total
+        matrix = self.gram - total * np.outer(centre, centre)
+        matrix[np.diag_indices(len(matrix))] += 1.0 / self.C
+        factor = linalg.cho_factor(matrix, overwrite_a=True, check_finite=False)
+        w = linalg.cho_solve(factor, (mu * (self.y - middle)) @ self.Z, check_finite=False)
+        return w, middle - float(centre @ w)
 
 
 def _best_step(w: Floats, move: Floats, slack: Floats, along: Floats, costs: Floats) -> float:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 Floats = NDArray[np.float64]
 MAX_STEPS = 100
 RIDGE = 1e-12
+NOISE = 1e-15
 
 
 def platt(scores: ArrayLike, y01: ArrayLike, weights: ArrayLike | None = None) -> tuple[float, float]:
@@ -36,10 +37,8 @@ def platt(scores: ArrayLike, y01: ArrayLike, weights: ArrayLike | None = None) -
         across = float(curve @ x)
         hessian = np.array([[curve @ x**2 + RIDGE, across], [across, curve.sum() + RIDGE]])
         step = -np.linalg.solve(hessian, slope)
-        size = 1.0
-        while (
-            size >= 1e-10 and (new := _loss(at + size * step, x, target, counts)) >= value + 1e-4 * size * slope @ step
-        ):
+        size, least = 1.0, 1e-4 * float(slope @ step)
+        while size >= 1e-10 and (new := _loss(at + size * step, x, target, counts)) > value + size * least + NOISE:
             size /= 2.0
         if size < 1e-10:
             break

@@ -1,0 +1,17 @@
+"""Whole frontiers of quality against cost: Miserly beside LightGBM's CEGB, CatBoost's penalties and a plain tree.
+
+`python -m benchmarks.frontier_vs_peers [--quick] [--data NAME ...] [--methods WORD ...] [--n-jobs 2] [--out DIR]`
+
+What is the same for all:
+- trees: 100 rounds, learning rate 0.1, 3 levels, at most 8 leaves, the same least rows in a leaf; no early stopping;
+- the grid: the cost-blind end, 7 exchange rates, geometric, up to where nothing is bought, then 7 more, each between
+  the two neighbours whose costs on validation differ most;
+- every boosted model may also be stopped after 1, 2, 4, … rounds: each prefix is a point of its frontier;
+- every model becomes a Miserly `Plan` (checked to predict what its maker predicts), so one ledger counts all costs;
+- the points are chosen on validation (Pareto) and read on test. The score is the area under the steps of quality over
+  the logarithm of the budget, from the cheapest acquisition to the price of everything; below a frontier's first
+  point stands the constant answer, which is free.
+
+Ranking is squared loss on the grades for all; NDCG@5 counts a query without relevant documents as 0, as LETOR's own
+script does (no ranking can change it). Intervals are 95 %, Nadeau and Bengio's correction for overlapping splits.
+"""

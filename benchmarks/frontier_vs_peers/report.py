@@ -1,0 +1,153 @@
+"""What is printed and written: tables with intervals, verdicts, CSV files, pictures."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+from scipy import stats
+
+from benchmarks.frontier_vs_peers.data import Problem
+from benchmarks.frontier_vs_peers.scoring import ALL_OURS, ALL_PEERS, CHOSEN, N_BUDGETS, Result, limits
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A data set and a price table: the best peer by its mean on test, ours as chosen on validation, ours less it."""
+
+    data: str
+    table: str
+    peer: str
+    ours: str
+    difference: float
+    half: float
+
+    @property
+    def holds(self) -> str:
+        """Whether ours is not significantly worse: the interval of the difference reaches zero."""
+        if math.isnan(self.half):
+            return "one split cannot tell"
+        return "yes" if self.difference + self.half >= 0.0 else "NO"
+
+    def line(self) -> str:
+        """The verdict in words."""
+        return (
+            f"{self.data + ' ' + self.table:<18} best peer {self.peer:<26} {self.ours:<16} "
+            f"{self.difference:+.4f} ± {self.half:.4f}  not significantly worse: {self.holds}"
+        )
+
+
+def interval(values: np.ndarray, overlap: float) -> tuple[float, float]:
+    """Mean and half the 95 % interval; `overlap` = test rows / training rows corrects for shared training rows
+    (Nadeau and Bengio 2003: variance × (1/J + overlap) instead of variance / J)."""
+    n = len(values)
+    if n < 2:
+        return float(np.mean(values)), math.nan
+    spread = math.sqrt(float(np.var(values, ddof=1)) * (1.0 / n + overlap))
+    return float(np.mean(values)), float(stats.t.ppf(0.975, n - 1)) * spread
+
+
+def report(problem: Problem, results: Sequence[Result], out: Path, n_estimators: int) -> list[Verdict]:
+    """Print the tables of one data set, write its files, return its verdicts."""
+    verdicts = []
+    for table in dict.fromkeys(r.table for r in results):
+        mine = [r for r in results if r.table == table]
+        costs = problem.flat if table == "flat" else problem.shared
+        low, high = limits(costs, n_estimators)
+        verdicts += _print_table(problem, table, mine, low, high)
+        _draw(problem, table, mine, low, high, costs.unit, out / f"{problem.name}_{table}.png")
+    _write(problem, results, out)
+    return verdicts
+
+
+def _areas(results: Sequence[Result], attribute: str = "area") -> dict[str, np.ndarray]:
+    ordered = sorted(results, key=lambda r: r.split)
+    names = dict.fromkeys(r.method for r in ordered)
+    return {name: np.array([getattr(r, attribute) for r in ordered if r.method == name]) for name in names}
+
+
+def _print_table(problem: Problem, table: str, results: Sequence[Result], low: float, high: float) -> list[Verdict]:
+    areas = _areas(results)
+    ours = {r.method for r in results if r.ours}
+    n = len(next(iter(areas.values())))
+    metric = problem.metric.name
+    print(f"\n{problem.name}, {table} prices: area of {metric} over log budget {low:g} … {high:g}, {n} splits")
+    print(f"  {'method':<28}{'area':>8}{'± 95 %':>9}{'− chosen':>10}{'± 95 %':>9}   {'points cost':<16}{'CPU s':>7}")
+    reference = areas.get(CHOSEN)
+    for name, values in areas.items():
+        mean, half = interval(values, problem.overlap)
+        line = f"  {name + (' *' if name in ours else ''):<28}{mean:8.4f}{half:9.4f}"
+        paired = (math.nan, math.nan) if reference is None else interval(values - reference, problem.overlap)
+        line += f"{paired[0]:+10.4f}{paired[1]:9.4f}"
+        ends = np.mean([r.ends for r in results if r.method == name], axis=0)
+        seconds = np.mean([r.seconds for r in results if r.method == name])
+        print(f"{line}   {f'{ends[0]:.3g} … {ends[1]:.4g}':<16}{seconds:7.2f}")
+    return _verdicts(problem, table, areas, ours)
+
+
+def _verdicts(problem: Problem, table: str, areas: dict[str, np.ndarray], ours: set[str]) -> list[Verdict]:
+    peers = [name for name in areas if name not in ours and name != ALL_PEERS]
+    if not peers:
+        return []
+    best = max(peers, key=lambda name: areas[name].mean())
+    return [
+        Verdict(problem.name, table, best, name, *interval(areas[name] - areas[best], problem.overlap))
+        for name in (CHOSEN, ALL_OURS)
+        if name in areas
+    ]
+
+
+def print_verdicts(verdicts: Sequence[Verdict]) -> None:
+    """One line per data set, then the mean over data sets."""
+    print("\nOurs less the best peer (the peer that is best on test; ours as chosen on validation):")
+    for verdict in verdicts:
+        print("  " + verdict.line())
+    for name in (CHOSEN, ALL_OURS):
+        for table in ("flat", "shared"):
+            these = [v for v in verdicts if v.ours == name and v.table == table]
+            if these:
+                mean = np.mean([v.difference for v in these])
+                half = math.sqrt(sum(v.half**2 for v in these)) / len(these)
+                print(f"  mean of {len(these)} {table:<7}{'':>32}{name:<17}{mean:+.4f} ± {half:.4f}")
+
+
+def _write(problem: Problem, results: Sequence[Result], out: Path) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    with (out / f"{problem.name}_areas.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["table", "split", "method", "test_area", "validation_area", "cheapest", "dearest", "cpu"])
+        for r in results:
+            writer.writerow([r.table, r.split, r.method, r.area, r.validation_area, *r.ends, round(r.seconds, 3)])
+    with (out / f"{problem.name}_points.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        columns = ["validation_cost", "validation_quality", "test_cost", "test_quality"]
+        writer.writerow(["table", "split", "method", *columns])
+        writer.writerows([r.table, r.split, r.method, *point] for r in results for point in r.points)
+
+
+def _draw(
+    problem: Problem, table: str, results: Sequence[Result], low: float, high: float, unit: str, path: Path
+) -> None:
+    """The mean over splits of what each method answers within a budget."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure = Figure(figsize=(9, 5.5), layout="constrained")
+    ax = figure.subplots()
+    budgets = np.geomspace(low, high, N_BUDGETS)
+    for name, steps in _areas(results, "steps").items():
+        if name in (CHOSEN, ALL_PEERS):
+            continue
+        is_ours = any(r.ours for r in results if r.method == name)
+        style = {"linewidth": 2.4} if name == ALL_OURS else {"linewidth": 1.3}
+        ax.plot(budgets, steps.mean(axis=0), "-" if is_ours else "--", label=name, **style)
+    ax.set_xscale("log")
+    ax.set_xlabel(f"budget per row ({unit})")
+    ax.set_ylabel(f"{problem.metric.name} on test")
+    ax.set_title(f"{problem.name}, {table} prices: best within each budget, chosen on validation")
+    ax.grid(alpha=0.3)
+    ax.legend(fontsize=8)
+    figure.savefig(path, dpi=130)

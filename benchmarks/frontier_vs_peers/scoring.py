@@ -1,0 +1,199 @@
+"""One split: all methods' plans measured on validation and test, frontiers, areas."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from benchmarks.frontier_vs_peers.data import Part, Problem, Split, load
+from benchmarks.frontier_vs_peers.methods import METHODS, Method, Settings, repriced, usable
+from miserly.costs import CostTable
+from miserly.frontiers.front import Frontier, Measured, Point
+from miserly.kernels.threads import threads
+from miserly.metrics import Metric
+from miserly.plan import EXIT, Node, Plan
+
+ALL_OURS, CHOSEN, ALL_PEERS = "miserly: all", "miserly: chosen", "peers: all"
+N_BUDGETS = 120
+
+
+@dataclass(frozen=True)
+class Result:
+    """A method's frontier on one split: its area on test and on validation, its steps at `N_BUDGETS` budgets, what its
+    cheapest and its dearest point cost, and the CPU seconds of growing it."""
+
+    table: str
+    split: int
+    method: str
+    ours: bool
+    area: float
+    validation_area: float
+    steps: np.ndarray
+    ends: tuple[float, float]
+    seconds: float
+    points: tuple[tuple[float, float, float, float], ...]
+
+
+def limits(costs: CostTable, n_estimators: int) -> tuple[float, float]:
+    """The budgets between which areas are taken: the cheapest acquisition, and everything with all its evaluations."""
+    evaluation = float(np.max(costs.evaluation))
+    return min(p for p in costs.price_list if p > 0), sum(costs.price_list) + n_estimators * evaluation
+
+
+def one_split(name: str, number: int, words: tuple[str, ...], n_points: int) -> list[Result]:
+    """All methods on one split of one data set, under each of its price tables."""
+    problem = load(name)
+    how = Settings(problem.min_samples_leaf, problem.is_ranking, n_points=n_points)
+    split = problem.split(number)
+    methods = [m for m in usable(METHODS, problem.is_ranking) if not words or any(w in m.name for w in words)]
+    results: list[Result] = []
+    grown: dict[tuple[object, ...], tuple[list[Plan], float]] = {}
+    with threads(1):
+        for table, costs in (("flat", problem.flat), ("shared", problem.shared)):
+            if costs is not None:
+                results += _one_table(problem, split, number, methods, how, table, costs, grown)
+    return results
+
+
+def _one_table(
+    problem: Problem,
+    split: Split,
+    number: int,
+    methods: list[Method],
+    how: Settings,
+    table: str,
+    costs: CostTable,
+    grown: dict[tuple[object, ...], tuple[list[Plan], float]],
+) -> list[Result]:
+    low, high = limits(costs, how.n_estimators)
+    budgets = np.geomspace(low, high, N_BUDGETS)
+    constant = _constant(split, problem.metric)
+    fronts: dict[str, tuple[Frontier, float, bool]] = {}
+    for method in methods:
+        best: tuple[Frontier, float] | None = None
+        for prices in _training_prices(method, problem.flat, costs):
+            key = (method.grow, prices)
+            if key not in grown:
+                started = time.process_time()
+                plans = list(method.grow(split, prices, how))
+                grown[key] = plans, time.process_time() - started
+            plans, seconds = grown[key]
+            points = [constant]
+            for plan in plans:
+                points += _points(repriced(plan, costs, method.charge), split, problem.metric)
+            front = Frontier(tuple(points), problem.metric, costs.unit, method.name)
+            if best is None or front.area(low, high) > best[0].area(low, high):
+                best = front, seconds
+        assert best is not None
+        fronts[method.name] = *best, method.ours
+    pools = {
+        ALL_OURS: [m.name for m in methods if m.pooled],
+        ALL_PEERS: [m.name for m in methods if not m.ours],
+    }
+    for pool, names in pools.items():
+        points = [p for name in names for p in fronts[name][0].points]
+        if points:
+            seconds = sum(fronts[name][1] for name in names)
+            fronts[pool] = Frontier(tuple(points), problem.metric, costs.unit, pool), seconds, pool == ALL_OURS
+    mine = [name for name, (_, _, is_ours) in fronts.items() if is_ours and name != ALL_OURS]
+    if mine:
+        name = max(mine, key=lambda name: fronts[name][0].area(low, high))
+        fronts[CHOSEN] = fronts[name]
+    return [
+        _result(table, number, name, front, seconds, is_ours, low, high, budgets)
+        for name, (front, seconds, is_ours) in fronts.items()
+    ]
+
+
+def _training_prices(method: Method, flat: CostTable, costs: CostTable) -> list[CostTable]:
+    """Ours learn from the table itself; the others from flat prices: the published ones and the standalone ones."""
+    if method.ours:
+        return [costs]
+    tables = [CostTable.per_feature({f: table.price([f]) for f in costs.features}) for table in (costs, flat)]
+    return list(dict.fromkeys(tables))
+
+
+def _result(
+    table: str,
+    number: int,
+    name: str,
+    front: Frontier,
+    seconds: float,
+    is_ours: bool,
+    low: float,
+    high: float,
+    budgets: np.ndarray,
+) -> Result:
+    chosen = front.pareto()
+    costs = np.array([p.validation.cost["mean"] for p in chosen])
+    quality = np.array([p.on("test").quality for p in chosen])
+    steps = quality[np.maximum(0, np.searchsorted(costs, budgets, side="right") - 1)]
+    spent = [p.validation.cost["mean"] for p in front.points[1:]]
+    points = tuple(
+        (p.validation.cost["mean"], p.validation.quality, p.on("test").cost["mean"], p.on("test").quality)
+        for p in chosen
+    )
+    areas = front.area(low, high, on="test"), front.area(low, high)
+    return Result(table, number, name, is_ours, *areas, steps, (min(spent), max(spent)), seconds, points)
+
+
+# ---- measuring ----------------------------------------------------------------------------------------------------
+
+
+def _constant(split: Split, metric: Metric) -> Point:
+    """The free answer: the most frequent class, or the documents as they lie."""
+    values, counts = np.unique(split.train.y, return_counts=True)
+    answer = 0.0 if metric.grouped else values[np.argmax(counts)]
+    measured = [
+        Measured.of(metric(part.y, np.full(len(part.y), answer), qid=part.qid), np.zeros(len(part.y)))
+        for part in (split.validation, split.test)
+    ]
+    return Point({}, None, *measured, 0.0)
+
+
+def _points(plan: Plan, split: Split, metric: Metric) -> list[Point]:
+    """The plan after 1, 2, 4, … rounds and at its end, where it is a sum of rounds; else the plan alone."""
+    staged = in_stages(plan)
+    measured = [list(_measure(staged, part, metric)) for part in (split.validation, split.test)]
+    return [Point({}, None, validation, test, 0.0) for validation, test in zip(*measured)]
+
+
+def _measure(plan: Plan, part: Part, metric: Metric) -> Iterator[Measured]:
+    if _is_sum(plan):
+        for run in plan.stages(part.X):
+            answer = run.score[:, 0] if metric.input == "score" else plan.read(run.z)
+            yield Measured.of(metric(part.y, answer, qid=part.qid), run.cost)
+        return
+    answer = plan.rank_score(part.X, part.qid) if metric.input == "score" else plan.predict(part.X, part.qid)
+    yield Measured.of(metric(part.y, answer, qid=part.qid), plan.predict_cost(part.X, part.qid))
+
+
+def _is_sum(plan: Plan) -> bool:
+    chain = all(node.passed in (k + 1, EXIT) for k, node in enumerate(plan.nodes))
+    return chain and len(plan.roots) <= 1 and all(n.is_sum and n.gate.kind == "open" for n in plan.nodes)
+
+
+def in_stages(plan: Plan) -> Plan:
+    """A sum of rounds with its nodes joined between the rounds where it may stop."""
+    if not _is_sum(plan) or len(plan.nodes) < 2:
+        return plan
+    ends = [n for n in (1 << i for i in range(32)) if n < len(plan.nodes)] + [len(plan.nodes)]
+    nodes = []
+    for k, (first, last) in enumerate(zip([0, *ends[:-1]], ends)):
+        nodes.append(_joined(plan.nodes[first:last], plan.n_outputs, k + 1 if last < len(plan.nodes) else EXIT))
+    return replace(plan, nodes=tuple(nodes))
+
+
+def _joined(nodes: Iterable[Node], n_outputs: int, passed: int) -> Node:
+    nodes = list(nodes)
+    learners = np.concatenate([n.learners for n in nodes])
+    weights, bias = np.zeros((len(learners), n_outputs)), np.zeros(n_outputs)
+    at = 0
+    for node in nodes:
+        weights[at : at + len(node.learners), list(node.outputs)] = node.weights
+        bias[list(node.outputs)] += node.bias
+        at += len(node.learners)
+    return Node(learners=learners, weights=weights, bias=bias, outputs=tuple(range(n_outputs)), passed=passed)

@@ -1,0 +1,85 @@
+"""Early exits: scikit-learn's own checks and the cost battery, none of them skipped."""
+
+import numpy as np
+import pytest
+from sklearn.utils.estimator_checks import check_estimator, check_methods_subset_invariance
+
+from miserly.baselines import EarlyExitClassifier, EarlyExitRanker
+from miserly.checks import ESTIMATOR_CHECKS, PLAN_CHECKS, check_estimator_costs
+from miserly.costs import CostTable
+from miserly.estimators import GreedyMiserClassifier, GreedyMiserRanker, GreedyMiserRegressor
+
+UNIFORM = CostTable.uniform()
+SKLEARN_CHECKS = 59
+SKLEARN_CHECKS_OF_CLASSIFIERS = 62
+
+
+@pytest.mark.parametrize(
+    ("model", "n_checks"),
+    [
+        (EarlyExitRanker(GreedyMiserRanker(UNIFORM)), SKLEARN_CHECKS),
+        (EarlyExitRanker(GreedyMiserRegressor(UNIFORM), rule="score", threshold=0.9, exits=4), SKLEARN_CHECKS),
+        (EarlyExitClassifier(GreedyMiserClassifier(UNIFORM)), SKLEARN_CHECKS_OF_CLASSIFIERS),
+    ],
+    ids=["proximity", "score", "confidence"],
+)
+def test_scikit_learns_contract(model, n_checks):
+    results = check_estimator(model, on_fail=None, on_skip=None)
+    wrong = {r["check_name"]: (r["status"], r["exception"]) for r in results if r["status"] != "passed"}
+    assert not wrong
+    assert len(results) == n_checks
+
+
+@pytest.mark.parametrize("rule", ["proximity", "rank", "capacity", "score"])
+def test_a_part_of_a_query_is_another_query(rule):
+    """scikit-learn's check passes above only because its 20 rows make no tree with leaves of 20."""
+    inner = GreedyMiserRanker(UNIFORM, n_estimators=25, min_samples_leaf=1)
+    model = EarlyExitRanker(inner, rule=rule, threshold=0.9, exits=4)
+    if rule == "score":
+        check_methods_subset_invariance("EarlyExitRanker", model)
+    else:
+        with pytest.raises(AssertionError, match="not invariant"):
+            check_methods_subset_invariance("EarlyExitRanker", model)
+
+
+def shared_prices():
+    """Seven features in three groups, with a price for each and one for the group."""
+    return CostTable(
+        features=[f"x{i}" for i in range(7)],
+        needs={f"x{i}": [f"own{i}", f"group{i // 3}"] for i in range(7)},
+        prices={**{f"own{i}": 0.3 + i for i in range(7)}, **{f"group{i}": 1.7 for i in range(3)}},
+        evaluation=0.01,
+    )
+
+
+BLIND = {"tradeoff": 0.0, "n_estimators": 20, "min_samples_leaf": 50}
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+@pytest.mark.parametrize(
+    ("model", "target"),
+    [
+        (EarlyExitRanker(GreedyMiserRanker(**BLIND), threshold=0.5, exits=4), lambda y: y),
+        (EarlyExitRanker(GreedyMiserRegressor(**BLIND), rule="rank", threshold=200.0, exits=4), lambda y: y),
+        (EarlyExitRanker(GreedyMiserRanker(**BLIND), rule="capacity", threshold=20.0, exits=4), lambda y: y),
+        (EarlyExitRanker(GreedyMiserRanker(**BLIND), rule="score", threshold=0.2, exits=4), lambda y: y),
+        (EarlyExitClassifier(GreedyMiserClassifier(**BLIND), threshold=0.7, exits=4), lambda y: y > 0),
+        (
+            EarlyExitClassifier(GreedyMiserClassifier(**BLIND), threshold=0.5, exits=4),
+            lambda y: np.digitize(y, [-0.5, 0.5]),
+        ),
+        (EarlyExitClassifier(GreedyMiserClassifier(**BLIND), rule="score", threshold=0.9, exits=4), lambda y: y > 1),
+    ],
+)
+@pytest.mark.parametrize("costs", [shared_prices(), UNIFORM], ids=["shared", "uniform"])
+def test_cost_battery(model, target, missing, costs):
+    """The bars lie on the scale of scores, so that the unit of the prices changes no exit: the inner model is blind."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(1000, 7))
+    y = X[:, 0] + X[:, 3] * X[:, 4] + 0.1 * rng.normal(size=1000)
+    X[rng.random(X.shape) < missing] = np.nan
+    ran = check_estimator_costs(model.set_params(costs=costs), X, target(y))
+    assert len(ran) == len(ESTIMATOR_CHECKS) == 5
+    assert len(PLAN_CHECKS) == 6
+    fitted = model.fit(X, target(y))
+    assert len(np.unique(fitted.plan_.run(X).exit)) > 1
