@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
@@ -24,7 +24,6 @@ from miserly.boosting import (
     LogLoss,
     Loss,
     PathShop,
-    Round,
     Settings,
     Shop,
     SoftmaxLoss,
@@ -37,6 +36,7 @@ from miserly.costs import CostTable, set_bits
 from miserly.estimators import constraints
 from miserly.estimators.base import PlanClassifier, PlanEstimator, PlanRegressor, dense_blocks
 from miserly.estimators.categories import as_codes, find_categories
+from miserly.estimators.validation import Validation, add_round
 from miserly.kernels.threads import threads
 from miserly.kernels.trees import buy_paths
 from miserly.metrics import get_metric
@@ -382,49 +382,6 @@ class BoostedRanker(PlanRegressor, BoostedEstimator):
 
     def _loss_and_target(self, y: np.ndarray) -> tuple[Loss, np.ndarray]:
         return SquaredLoss(), self._target(y)
-
-
-class Validation:
-    """Follows a figure on validation data (lower is better) and says when it has not fallen for `patience` rounds."""
-
-    def __init__(
-        self, X: Any, y: np.ndarray, measure: Callable[[np.ndarray], float], patience: int | None = None
-    ) -> None:
-        self.y, self._measure, self._patience = y, measure, patience
-        self._blocks = [(rows, np.ascontiguousarray(block)) for rows, block in dense_blocks(X)]
-        self._scores: np.ndarray | None = None
-        self.losses: list[float] = []
-        self.best = 0
-
-    def __call__(self, this: Round, constant: np.ndarray) -> bool:
-        if self._scores is None:
-            self._scores = self._start(constant)
-        self._add(this, self._scores)
-        self.losses.append(self._measure(self._scores))
-        if self.losses[-1] <= min(self.losses):
-            self.best = len(self.losses)
-        return self._patience is not None and len(self.losses) - self.best >= self._patience
-
-    def scores_after(self, boosted: Boosted) -> np.ndarray:
-        """The scores of all rows after all rounds: output × row."""
-        scores = self._start(boosted.constant)
-        for this in boosted.rounds:
-            self._add(this, scores)
-        return scores
-
-    def _start(self, constant: np.ndarray) -> np.ndarray:
-        return np.repeat(constant[:, None], len(self.y), axis=1)
-
-    def _add(self, this: Round, scores: np.ndarray) -> None:
-        for rows, block in self._blocks:
-            add_round(this, block, scores[:, rows])
-
-
-def add_round(this: Round, X: np.ndarray, scores: np.ndarray) -> None:
-    """Add a round's trees to the scores (output × row) of some rows."""
-    trees = stack_trees(this.tables)
-    for t, output in enumerate(this.outputs):
-        scores[output] += trees.evaluate(X, t)
 
 
 def _owned_by_path(trees: Trees, X: Any, costs: CostTable) -> dict[int, np.ndarray]:
