@@ -39,7 +39,8 @@ class Follower:
 
     def __init__(self, X, data, residual, tree, table):
         self.X, self.residual, self.table = X, residual, table
-        self.rows = Rows(np.rint(residual * 2**40).astype(np.int64), 2.0**-40, data.bins, data.n_bins)
+        gradient, ones = np.rint(residual * 2**40).astype(np.int64)[None, :], np.ones(len(X), int)
+        self.rows = Rows(gradient, 2.0**-40, data.bins, data.n_bins, ones, ones > 0)
         self.splits = {split.node: split for split in tree.splits}
         self.least = min(split.gain for split in tree.splits)
         self.equal = self.close = 0

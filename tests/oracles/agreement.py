@@ -53,6 +53,29 @@ def own(feature_prices):
     return np.eye(len(feature_prices), dtype=bool), np.array(feature_prices, float)
 
 
+def check_pruning(tree, grown, expected, rows, market):
+    """The tree is the part that pays of what was grown, renumbered; what is taken back is not owned."""
+    number, kept = {0: 0}, set()
+    for split in grown:
+        if split.node in number and len(kept) < len(tree.splits) and tree.splits[len(kept)].node == number[split.node]:
+            left = tree.splits[len(kept)].left
+            assert left == 2 * len(kept) + 1
+            assert dataclasses.replace(split, node=number[split.node], left=left) == tree.splits[len(kept)]
+            kept.add(split.node)
+            number |= {split.left: left, split.left + 1: left + 1}
+    assert len(kept) == len(tree.splits)
+    stays = oracle.pruned(expected.splits, kept)
+    assert {s.node for s in stays} == kept
+    market.owned[:] = [set(owned) for owned in expected.owned_before]
+    inside = {0: np.arange(rows.bins.shape[1])}
+    for split in stays:
+        part = inside.pop(split.node)
+        market.buy(split.bought, part)
+        left = oracle.goes_left(rows, part, split.feature, split.cut, split.missing_right)
+        inside |= {split.left: part[left], split.left + 1: part[~left]}
+    assert {number[leaf] for leaf in inside} == set(tree.leaves)
+
+
 def compare(bins, gradients, needs, prices, tradeoff, limits, weight=None, subsample=1.0, path=False, repeat=0.0):
     """Grow trees with both and require that they agree; returns the engine's trees and the number of ties."""
     data = binned(bins)
@@ -77,18 +100,20 @@ def compare(bins, gradients, needs, prices, tradeoff, limits, weight=None, subsa
         counted = np.ones(data.n_rows, bool) if backend._out is None else ~backend._out
         rows = oracle.Rows(np.array(packed), quantum, data.bins, data.n_bins, whole, counted)
         tree = grower.grow(range(loss.n_outputs))
-        expected = oracle.grow(rows, market, oracle.Limits(**dataclasses.asdict(limits)), follow=tree.splits)
-        assert len(tree.splits) == len(expected.splits)
-        for split, other in zip(tree.splits, expected.splits):
+        grown = grower._splits
+        expected = oracle.grow(rows, market, oracle.Limits(**dataclasses.asdict(limits)), follow=grown)
+        assert len(grown) == len(expected.splits)
+        for split, other in zip(grown, expected.splits):
             exact = (split.node, split.left, split.feature, split.cut, split.missing_right, split.bought)
             assert exact == (other.node, other.left, other.feature, other.cut, other.missing_right, other.bought)
             assert split.gain == pytest.approx(other.gain, rel=1e-9)
             assert split.price == pytest.approx(other.price, rel=1e-12)
-        assert set(tree.leaves) == set(expected.leaves)
         if path:
+            check_pruning(tree, grown, expected, rows, market)
             for i, owned in enumerate(market.owned):
                 assert {a for a, column in backend._owned.items() if column[i]} == owned
         else:
+            assert set(tree.leaves) == set(expected.leaves)
             assert set(np.flatnonzero(shop.owned)) == market.owned
         trees.append(tree)
         ties += expected.ties

@@ -13,6 +13,7 @@ import numpy as np
 
 MISSING = 255
 TIE = 1e-12
+LEAST_GAIN = 1e-12
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,7 @@ class OracleTree:
     splits: list[OracleSplit]
     leaves: dict[int, np.ndarray]
     ties: int
+    owned_before: list[set[int]]
 
 
 class DisagreementError(AssertionError):
@@ -138,6 +140,38 @@ def raw_gain(rows: Rows, inside: np.ndarray, left: np.ndarray) -> float:
     return float(spread * Fraction(rows.quantum) ** 2 / (2 * int(rows.weight[rows.counted].sum())))
 
 
+def squared_error(rows: Rows, inside: np.ndarray) -> float:
+    """All that splits of a node could gain: ½ Σ (g²/w) − G²/W, in the same units."""
+    part = inside[rows.counted[inside]]
+    squares = sum(
+        Fraction(int(g) ** 2, int(w)) for line in rows.gradient for g, w in zip(line[part], rows.weight[part])
+    )
+    sums = sum(Fraction(sum(int(g) for g in line[part]) ** 2, int(rows.weight[part].sum())) for line in rows.gradient)
+    return float((squares - sums) * Fraction(rows.quantum) ** 2 / (2 * int(rows.weight[rows.counted].sum())))
+
+
+def pruned(splits: Sequence[OracleSplit], kept: set[int]) -> list[OracleSplit]:
+    """The splits that pay together with all below them; `kept` decides where that is a matter of rounding."""
+    stays: list[OracleSplit] = []
+    for split in splits:
+        below = [s for s in splits if _is_below(splits, s.node, split.node)]
+        worth = {s.node: s.score for s in below}
+        for s in sorted(below, key=lambda s: -s.left):
+            worth[s.node] = s.score + sum(max(0.0, worth.get(child, 0.0)) for child in (s.left, s.left + 1))
+        total = worth[split.node]
+        close = abs(total) <= TIE * max(max(s.gain, s.price) for s in below)
+        above = [s for s in splits if s.left <= split.node <= s.left + 1]
+        if (total > 0 or close) and all(s in stays for s in above) and (not close or split.node in kept):
+            stays.append(split)
+    return stays
+
+
+def _is_below(splits: Sequence[OracleSplit], node: int, top: int) -> bool:
+    while node not in (top, 0):
+        node = next(s.node for s in splits if s.left <= node <= s.left + 1)
+    return node == top
+
+
 def candidates(rows: Rows, inside: np.ndarray, feature: int, min_rows: int) -> Iterator[tuple[int, bool, float]]:
     """Cut, missing side and gain of all splits of one node by one feature, in the order in which ties are decided."""
     counted = inside[rows.counted[inside]]
@@ -158,6 +192,7 @@ def grow(rows: Rows, market: Market | PathMarket, limits: Limits, follow: Sequen
     found: dict[int, list[tuple[int, int, bool, float]]] = {}
     splits: list[OracleSplit] = []
     ties = 0
+    before = [set(owned) for owned in market.owned] if isinstance(market, PathMarket) else []
     while True:
         offers = []
         for node, (inside, depth) in sorted(open_leaves.items()):
@@ -170,17 +205,22 @@ def grow(rows: Rows, market: Market | PathMarket, limits: Limits, follow: Sequen
             left = 2 * len(splits) + 1
             lacking = [market.lacking(f, inside) for f in range(len(rows.bins))]
             price = [market.price(f, inside) for f in range(len(rows.bins))]
-            offers += [OracleSplit(node, left, f, c, m, g, price[f], lacking[f]) for f, c, m, g in found[node]]
+            most = squared_error(rows, inside)
+            offers += [
+                OracleSplit(node, left, f, c, m, g, price[f], lacking[f])
+                for f, c, m, g in found[node]
+                if g > LEAST_GAIN * most and price[f] < most
+            ]
         full = limits.max_leaf_nodes is not None and len(open_leaves) >= limits.max_leaf_nodes
         best = max(offers, key=lambda s: s.score, default=None) if not full else None
-        if best is not None and best.score <= 0:
+        if best is not None and best.score <= 0 and isinstance(market, Market):
             best = None
         if follow is not None:
             chosen = _followed(offers, best, follow[len(splits)] if len(splits) < len(follow) else None, full)
             ties += chosen != best
             best = chosen
         if best is None:
-            return OracleTree(splits, {node: inside for node, (inside, _) in open_leaves.items()}, ties)
+            return OracleTree(splits, {node: inside for node, (inside, _) in open_leaves.items()}, ties, before)
         splits.append(best)
         inside, depth = open_leaves.pop(best.node)
         market.buy(best.bought, inside)
@@ -193,7 +233,7 @@ def _followed(offers: list[OracleSplit], best: OracleSplit | None, other, full: 
     """The other's choice, if no offer beats it by more than rounding."""
     rounding = TIE * max(best.gain, best.price) if best is not None else 0.0
     if other is None:
-        if best is not None and best.score > rounding:
+        if best is not None and (best.score > rounding or best.score < 0):
             raise DisagreementError(f"stopped before {best}")
         return None
     same = [s for s in offers if (s.node, s.feature, s.cut) == (other.node, other.feature, other.cut)]

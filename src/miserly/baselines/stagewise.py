@@ -25,6 +25,7 @@ class _Stagewise(BoostedEstimator):
         max_depth: int | None = 3,
         max_leaf_nodes: int | None = None,
         min_samples_leaf: int = 20,
+        l2_regularization: float = 0.0,
         max_bins: int = 255,
         subsample: float = 1.0,
         max_features: float = 1.0,
@@ -40,6 +41,7 @@ class _Stagewise(BoostedEstimator):
         self.max_depth = max_depth
         self.max_leaf_nodes = max_leaf_nodes
         self.min_samples_leaf = min_samples_leaf
+        self.l2_regularization = l2_regularization
         self.max_bins = max_bins
         self.subsample = subsample
         self.max_features = max_features
@@ -77,6 +79,7 @@ class _FeatureSubset(BoostedEstimator):
         max_depth: int | None = 3,
         max_leaf_nodes: int | None = None,
         min_samples_leaf: int = 20,
+        l2_regularization: float = 0.0,
         max_bins: int = 255,
         subsample: float = 1.0,
         max_features: float = 1.0,
@@ -93,6 +96,7 @@ class _FeatureSubset(BoostedEstimator):
         self.max_depth = max_depth
         self.max_leaf_nodes = max_leaf_nodes
         self.min_samples_leaf = min_samples_leaf
+        self.l2_regularization = l2_regularization
         self.max_bins = max_bins
         self.subsample = subsample
         self.max_features = max_features

@@ -6,7 +6,7 @@ All sums are integers, so that they do not depend on the number of threads, the 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -98,8 +98,11 @@ class Backend(Protocol):
     def own(self, node: int, acquisitions: Sequence[int]) -> None:
         """A node's rows own these acquisitions from now on."""
 
-    def disown(self) -> None:
-        """Undo what was bought since the tree was begun."""
+    def disown(self, nodes: Container[int] | None = None) -> None:
+        """Undo what was bought at these nodes of the tree, or at all of them."""
+
+    def relabel(self, leaves: Mapping[int, Sequence[int]]) -> None:
+        """Leaves get new numbers; where several get one, their rows are joined (they had a node in common)."""
 
     def leaf_sums(self, leaves: Sequence[int]) -> np.ndarray:
         """Sums of gradient and second derivative over the rows of each leaf: leaf × output × 2."""
@@ -143,7 +146,7 @@ class LocalBackend:
         self._rows = np.empty(self.n_rows, np.uint32)
         self._spare = (np.empty(self.n_rows, np.uint32), np.empty(self.n_rows, np.int64))
         self._owned: dict[int, np.ndarray] = {}
-        self._purchases: list[tuple[int, np.ndarray]] = []
+        self._purchases: list[tuple[int, int, np.ndarray]] = []
 
     def start(self) -> np.ndarray:
         constant = self._loss.constant(self._y, *self._given)
@@ -265,12 +268,16 @@ class LocalBackend:
             owned = self._owned.setdefault(a, np.zeros(self.n_rows, bool))
             fresh = rows[~owned[rows]]
             owned[fresh] = True
-            self._purchases.append((a, fresh))
+            self._purchases.append((node, a, fresh))
 
-    def disown(self) -> None:
-        for a, rows in self._purchases:
-            self._owned[a][rows] = False
-        self._purchases.clear()
+    def disown(self, nodes: Container[int] | None = None) -> None:
+        for node, a, rows in self._purchases:
+            if nodes is None or node in nodes:
+                self._owned[a][rows] = False
+
+    def relabel(self, leaves: Mapping[int, Sequence[int]]) -> None:
+        spans = {new: [self._span[leaf] for leaf in old] for new, old in leaves.items()}
+        self._span = {new: (min(a for a, _ in parts), max(b for _, b in parts)) for new, parts in spans.items()}
 
     def leaf_sums(self, leaves: Sequence[int]) -> np.ndarray:
         out = np.empty((len(leaves), len(self._outputs), 2))

@@ -14,13 +14,14 @@ from miserly.boosting.shop import PathShop, Shop
 
 @dataclass(frozen=True)
 class Settings:
-    """How to boost."""
+    """How to boost. `l2` draws leaves towards zero, as if so many rows more had a zero gradient."""
 
     n_estimators: int = 100
     learning_rate: float = 0.1
     limits: Limits = field(default_factory=Limits)
     max_features: float = 1.0
     seed: int = 0
+    l2: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ def _one_round(
             continue
         values = {}
         for leaf, [(g, h)] in zip(tree.leaves, backend.leaf_sums(tree.leaves).tolist()):
-            values[leaf] = settings.learning_rate * g / h if h > 0 else 0.0
+            values[leaf] = settings.learning_rate * g / (h + settings.l2) if h > 0 else 0.0
             backend.add(leaf, [values[leaf]])
         outputs.append(output)
         tables.append(tree_table(backend, tree, values))

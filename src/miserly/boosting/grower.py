@@ -3,13 +3,16 @@
 Every open leaf keeps its best raw gain per feature. The next split is the best of raw gain − present price over all
 open leaves and features, so a purchase in one leaf re-prices all the others without recounting. A feature whose price
 exceeds all the squared error left in a leaf cannot win there; it is counted only if a later purchase makes it cheaper.
+
+Where rows pay for themselves, a cheap split that does not pay may lead to one that does, for a part of the rows: the
+tree is grown through losses to its limits, then every split that does not pay together with all below it is taken back.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -18,6 +21,7 @@ from miserly.boosting.shop import PathShop, Shop
 from miserly.kernels import histograms as kernels
 
 SLACK = 1.0 + 1e-9
+LEAST_GAIN = 1e-12
 
 
 @dataclass(frozen=True)
@@ -92,12 +96,39 @@ class Grower:
         self._leaves: dict[int, _Leaf] = {0: root}
         if root.open:
             self._count(root, self._wanted(root))
+        least = 0.0 if self._shop.same_for_all_nodes else -math.inf
         while len(self._leaves) < self._most_leaves:
             leaf = max(self._leaves.values(), key=lambda leaf: (leaf.best[0], -leaf.node))
-            if not leaf.best[0] > 0:
+            if not leaf.best[0] > least:
                 break
             self._split(leaf)
-        return GrownTree(tuple(self._splits), tuple(self._leaves))
+        tree = GrownTree(tuple(self._splits), tuple(self._leaves))
+        return tree if self._shop.same_for_all_nodes else self._pruned(tree)
+
+    def _pruned(self, tree: GrownTree) -> GrownTree:
+        """The part of a tree that pays: the best of all trees that are left when whole branches are taken back."""
+        worth: dict[int, float] = {}
+        for split in reversed(tree.splits):
+            below = worth.get(split.left, 0.0) + worth.get(split.left + 1, 0.0)
+            worth[split.node] = max(0.0, split.gain - split.price + below)
+        number, splits = {0: 0}, []
+        for split in tree.splits:
+            if split.node in number and worth[split.node] > 0:
+                left = 2 * len(splits) + 1
+                splits.append(replace(split, node=number[split.node], left=left))
+                number |= {split.left: left, split.left + 1: left + 1}
+        if len(splits) == len(tree.splits):
+            return tree
+        parent = {split.left + side: split.node for split in tree.splits for side in (0, 1)}
+        kept: dict[int, list[int]] = {}
+        for leaf in tree.leaves:
+            node = leaf
+            while node not in number:
+                node = parent[node]
+            kept.setdefault(number[node], []).append(leaf)
+        self._backend.disown({s.node for s in tree.splits if s.node not in number or worth[s.node] == 0})
+        self._backend.relabel(kept)
+        return GrownTree(tuple(splits), tuple(kept))
 
     def _split(self, leaf: _Leaf) -> None:
         """Make a leaf's best split, pay for it, and look again wherever it changed something."""
@@ -170,7 +201,8 @@ class Grower:
             leaf.place[features] = n_counted + np.arange(len(features))
             leaf.histograms = np.concatenate([leaf.histograms, histograms], axis=1) if n_counted else histograms
             self._find(leaf, features, histograms)
-        net = leaf.gains - leaf.prices
+        may_pay = (leaf.gains > LEAST_GAIN * leaf.bound) & (leaf.prices < leaf.bound)
+        net = np.where(may_pay, leaf.gains - leaf.prices, -np.inf)
         f = int(np.argmax(net))
         leaf.best = (float(net[f]), f)
 

@@ -75,6 +75,7 @@ class BoostedEstimator(PlanEstimator):
         "max_depth": [constraints.at_least(1), None],
         "max_leaf_nodes": [constraints.at_least(2), None],
         "min_samples_leaf": [constraints.at_least(1)],
+        "l2_regularization": [constraints.not_negative()],
         "max_bins": [constraints.whole(2, 255)],
         "subsample": [constraints.share()],
         "max_features": [constraints.share()],
@@ -106,7 +107,8 @@ class BoostedEstimator(PlanEstimator):
         earlier = self._earlier(loss)
         seed = int(check_random_state(self.random_state).randint(2**31)) if self._draws else 0
         limits = Limits(self.max_depth, self.max_leaf_nodes, self.min_samples_leaf)
-        settings = Settings(self.n_estimators, self.learning_rate, limits, self.max_features, seed)
+        shrink = self.l2_regularization
+        settings = Settings(self.n_estimators, self.learning_rate, limits, self.max_features, seed, shrink)
         with threads(self.n_jobs, X.shape[0] * X.shape[1]):
             data = binned if binned is not None else bin_data(X, self.max_bins, n_jobs=self.n_jobs)
             if (data.n_rows, data.n_features) != X.shape:

@@ -39,6 +39,7 @@ class _GreedyMiser(BoostedEstimator):
         max_depth: int | None = 3,
         max_leaf_nodes: int | None = None,
         min_samples_leaf: int = 20,
+        l2_regularization: float = 0.0,
         max_bins: int = 255,
         charge: str = "learner",
         repeat_price: float = 0.0,
@@ -57,6 +58,7 @@ class _GreedyMiser(BoostedEstimator):
         self.max_depth = max_depth
         self.max_leaf_nodes = max_leaf_nodes
         self.min_samples_leaf = min_samples_leaf
+        self.l2_regularization = l2_regularization
         self.max_bins = max_bins
         self.charge = charge
         self.repeat_price = repeat_price
@@ -126,6 +128,7 @@ class GreedyMiserRanker(_GreedyMiser, BoostedRanker):
         max_depth: int | None = 3,
         max_leaf_nodes: int | None = None,
         min_samples_leaf: int = 20,
+        l2_regularization: float = 0.0,
         max_bins: int = 255,
         charge: str = "learner",
         repeat_price: float = 0.0,
@@ -146,6 +149,7 @@ class GreedyMiserRanker(_GreedyMiser, BoostedRanker):
             max_depth=max_depth,
             max_leaf_nodes=max_leaf_nodes,
             min_samples_leaf=min_samples_leaf,
+            l2_regularization=l2_regularization,
             max_bins=max_bins,
             charge=charge,
             repeat_price=repeat_price,
