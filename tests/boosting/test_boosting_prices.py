@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from miserly.boosting import Limits, LocalBackend, Settings, Shop, boost
+from miserly.boosting import Limits, LocalBackend, Settings, Shop, SquaredLoss, bin_data, boost
 from oracles.agreement import Given, binned, compare, own, table
 
 
@@ -62,3 +62,39 @@ def test_boosting_stops_when_no_split_pays(price):
     result, shop = boosted(price, 0.0)
     assert (result.rounds, result.losses) == ((), ())
     assert not shop.owned.any()
+
+
+def pauses(lazy, n_rounds=40, price=0.02):
+    """Boost on two features, one free; which rounds bought, and how often each round looked at the dear one."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 2))
+    y = np.sin(3 * X[:, 0]) + rng.normal(size=500)
+    shop = Shop(table(np.array([[False], [True]]), [price]), 1.0)
+    backend = LocalBackend(bin_data(X), y, SquaredLoss())
+    counted = []
+    count = backend.histograms
+    backend.histograms = lambda nodes, features: (counted.append(1 in features), count(nodes, features))[1]
+    looks = []
+    result = boost(
+        backend,
+        shop,
+        Settings(n_rounds, 0.1, Limits(3, None, 20), lazy=lazy),
+        1,
+        lambda *_: looks.append(any(counted)) or counted.clear(),
+    )
+    return result, looks
+
+
+def test_a_lazy_shopper_looks_again_after_one_two_four_and_every_eight_rounds():
+    _, looks = pauses(True, price=10.0)
+    assert not any(looks)  # its price exceeds all the error there is: never counted
+    result, looks = pauses(True, n_rounds=42, price=0.05)
+    assert not any(split.bought for this in result.rounds for split in this.trees[0].splits)
+    assert np.flatnonzero(looks).tolist() == [0, 2, 5, 10, 19, 28, 37]
+    _, looks = pauses(False, n_rounds=42, price=0.05)
+    assert all(looks)
+
+
+def test_where_nothing_costs_anything_laziness_changes_nothing():
+    lazy, eager = (pauses(lazy, price=0.0)[0] for lazy in (True, False))
+    assert [this.trees for this in lazy.rounds] == [this.trees for this in eager.rounds]

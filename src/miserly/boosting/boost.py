@@ -11,10 +11,17 @@ from miserly.boosting.backend import Backend
 from miserly.boosting.grower import Grower, GrownTree, Limits
 from miserly.boosting.shop import PathShop, Shop
 
+LONGEST_PAUSE = 8
+Pause = tuple[int, int]
+
 
 @dataclass(frozen=True)
 class Settings:
-    """How to boost. `l2` draws leaves towards zero, as if so many rows more had a zero gradient."""
+    """How to boost. `l2` draws leaves towards zero, as if so many rows more had a zero gradient.
+
+    `lazy` looks at what is not owned yet less often when it does not pay: after a round that bought nothing the next
+    one, two, four, then every eight rounds use what is owned, until something is bought again.
+    """
 
     n_estimators: int = 100
     learning_rate: float = 0.1
@@ -22,6 +29,7 @@ class Settings:
     max_features: float = 1.0
     seed: int = 0
     l2: float = 0.0
+    lazy: bool = False
 
 
 @dataclass(frozen=True)
@@ -33,11 +41,15 @@ class Round:
     trees: tuple[GrownTree, ...]
 
 
+NOTHING = Round((), (), ())
+
+
 @dataclass(frozen=True)
 class Boosted:
     """The starting scores and the rounds that were kept; `losses` is the mean training loss after each.
 
-    `n_tried` also counts rounds that found nothing worth its price among the rows and features drawn.
+    `n_tried` also counts rounds that found nothing worth its price among the rows and features drawn; `pause` says for
+    how many rounds nothing more will be bought, and how long that pause was when it began.
     """
 
     constant: np.ndarray
@@ -45,6 +57,7 @@ class Boosted:
     rounds: tuple[Round, ...]
     losses: tuple[float, ...]
     n_tried: int = 0
+    pause: Pause = (0, 0)
 
 
 def boost(
@@ -64,10 +77,16 @@ def boost(
     if earlier is None:
         earlier = Boosted(backend.start(), backend.loss(), (), ())
     grower = Grower(backend, shop, settings.limits)
-    rounds, losses, n_tried = list(earlier.rounds), list(earlier.losses), earlier.n_tried
+    rounds, losses, n_tried, pause = list(earlier.rounds), list(earlier.losses), earlier.n_tried, earlier.pause
     while n_tried < settings.n_estimators:
         backend.gradients(n_tried)
-        this = _one_round(backend, shop, grower, n_outputs, settings, n_tried)
+        this = NOTHING
+        if pause[0] > 0 and isinstance(shop, Shop):
+            this = _one_round(backend, shop, grower, n_outputs, settings, n_tried, shop.free_features())
+            pause = (pause[0] - 1, pause[1])
+        if not this.outputs:
+            this = _one_round(backend, shop, grower, n_outputs, settings, n_tried)
+            pause = _next_pause(this, pause) if settings.lazy else pause
         if not this.outputs and not patient:
             break
         n_tried += 1
@@ -77,15 +96,29 @@ def boost(
         losses.append(backend.loss())
         if after_round is not None and after_round(this, earlier.constant):
             break
-    return Boosted(earlier.constant, earlier.start_loss, tuple(rounds), tuple(losses), n_tried)
+    return Boosted(earlier.constant, earlier.start_loss, tuple(rounds), tuple(losses), n_tried, pause)
+
+
+def _next_pause(this: Round, pause: Pause) -> Pause:
+    """None after a purchase; else twice as long as the last one."""
+    if any(tree.bought for tree in this.trees):
+        return 0, 0
+    length = min(LONGEST_PAUSE, max(1, 2 * pause[1]))
+    return length, length
 
 
 def _one_round(
-    backend: Backend, shop: Shop | PathShop, grower: Grower, n_outputs: int, settings: Settings, number: int
+    backend: Backend,
+    shop: Shop | PathShop,
+    grower: Grower,
+    n_outputs: int,
+    settings: Settings,
+    number: int,
+    among: np.ndarray | None = None,
 ) -> Round:
     outputs, tables, trees = [], [], []
     for output in range(n_outputs):
-        tree = grower.grow((output,), _drawn(backend.data.n_features, settings, number, output))
+        tree = grower.grow((output,), _drawn(backend.data.n_features, settings, number, output, among))
         if tree.score <= shop.evaluation:
             shop.give_back()
             continue
@@ -99,14 +132,16 @@ def _one_round(
     return Round(tuple(outputs), tuple(tables), tuple(trees))
 
 
-def _drawn(n_features: int, settings: Settings, number: int, output: int) -> np.ndarray | None:
+def _drawn(
+    n_features: int, settings: Settings, number: int, output: int, among: np.ndarray | None
+) -> np.ndarray | None:
     """The features that a tree may use; None for all."""
     if settings.max_features == 1.0:
-        return None
+        return among
     rng = np.random.default_rng([settings.seed, number, output])
     drawn = np.zeros(n_features, bool)
     drawn[rng.choice(n_features, max(1, round(settings.max_features * n_features)), replace=False)] = True
-    return drawn
+    return drawn if among is None else drawn & among
 
 
 def tree_table(backend: Backend, tree: GrownTree, values: dict[int, float]) -> dict[str, np.ndarray]:

@@ -111,7 +111,8 @@ class Grower:
         for split in reversed(tree.splits):
             below = worth.get(split.left, 0.0) + worth.get(split.left + 1, 0.0)
             worth[split.node] = max(0.0, split.gain - split.price + below)
-        number, splits = {0: 0}, []
+        number = {0: 0}
+        splits: list[Split] = []
         for split in tree.splits:
             if split.node in number and worth[split.node] > 0:
                 left = 2 * len(splits) + 1

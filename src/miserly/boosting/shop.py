@@ -48,6 +48,10 @@ class Shop:
         self.owned[list(acquisitions)] = True
         self.prices = self._marginal()
 
+    def free_features(self) -> np.ndarray:
+        """Which features need nothing more that costs anything."""
+        return self._needs @ np.where(self.owned, 0.0, self._price) == 0
+
     def begin(self) -> None:
         """A new tree."""
         self._fresh = []

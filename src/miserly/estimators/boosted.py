@@ -68,6 +68,7 @@ class BoostedEstimator(PlanEstimator):
     tradeoff: float = 0.0
     charge: str = "learner"
     repeat_price: float = 0.0
+    purchases: str = "every_round"
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "costs": constraints.COSTS,
         "n_estimators": [constraints.at_least(1)],
@@ -108,7 +109,8 @@ class BoostedEstimator(PlanEstimator):
         seed = int(check_random_state(self.random_state).randint(2**31)) if self._draws else 0
         limits = Limits(self.max_depth, self.max_leaf_nodes, self.min_samples_leaf)
         shrink = self.l2_regularization
-        settings = Settings(self.n_estimators, self.learning_rate, limits, self.max_features, seed, shrink)
+        lazy = self.purchases == "lazy"
+        settings = Settings(self.n_estimators, self.learning_rate, limits, self.max_features, seed, shrink, lazy)
         with threads(self.n_jobs, X.shape[0] * X.shape[1]):
             data = binned if binned is not None else bin_data(X, self.max_bins, n_jobs=self.n_jobs)
             if (data.n_rows, data.n_features) != X.shape:

@@ -28,6 +28,7 @@ class _GreedyMiser(BoostedEstimator):
         "tradeoff": [constraints.not_negative()],
         "charge": [constraints.one_of("learner", "path")],
         "repeat_price": [constraints.not_negative()],
+        "purchases": [constraints.one_of("lazy", "every_round")],
     }
 
     def __init__(
@@ -43,6 +44,7 @@ class _GreedyMiser(BoostedEstimator):
         max_bins: int = 255,
         charge: str = "learner",
         repeat_price: float = 0.0,
+        purchases: str = "lazy",
         subsample: float = 1.0,
         max_features: float = 1.0,
         n_iter_no_change: int | None = None,
@@ -62,6 +64,7 @@ class _GreedyMiser(BoostedEstimator):
         self.max_bins = max_bins
         self.charge = charge
         self.repeat_price = repeat_price
+        self.purchases = purchases
         self.subsample = subsample
         self.max_features = max_features
         self.n_iter_no_change = n_iter_no_change
@@ -85,7 +88,8 @@ class GreedyMiserRegressor(_GreedyMiser, BoostedRegressor):
 
     `tradeoff` is λ: the loss that a unit of cost per row must save. `charge` says who pays: "learner", every row for
     every feature of the model; "path", a row only for the splits it meets. `repeat_price` is the part of its price that
-    each later use of an owned feature is charged in training (nobody pays it at test time).
+    each later use of an owned feature is charged in training (nobody pays it at test time). `purchases="lazy"` does not
+    look at all features in every round when nothing new pays, "every_round" does, as the paper; by path, both do.
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -132,6 +136,7 @@ class GreedyMiserRanker(_GreedyMiser, BoostedRanker):
         max_bins: int = 255,
         charge: str = "learner",
         repeat_price: float = 0.0,
+        purchases: str = "lazy",
         subsample: float = 1.0,
         max_features: float = 1.0,
         n_iter_no_change: int | None = None,
@@ -153,6 +158,7 @@ class GreedyMiserRanker(_GreedyMiser, BoostedRanker):
             max_bins=max_bins,
             charge=charge,
             repeat_price=repeat_price,
+            purchases=purchases,
             subsample=subsample,
             max_features=max_features,
             n_iter_no_change=n_iter_no_change,
