@@ -7,6 +7,7 @@ What is the same for all:
 - the grid: the cost-blind end, 7 exchange rates, geometric, up to where nothing is bought, then 7 more, each between
   the two neighbours whose costs on validation differ most;
 - every boosted model may also be stopped after 1, 2, 4, … rounds: each prefix is a point of its frontier;
+- each way of charging by path is also grown on half of the rows, drawn anew for each round (CatBoost draws by itself);
 - every model becomes a Miserly `Plan` (checked to predict what its maker predicts), so one ledger counts all costs;
 - the points are chosen on validation (Pareto) and read on test. The score is the area under the steps of quality over
   the logarithm of the budget, from the cheapest acquisition to the price of everything; below a frontier's first

@@ -275,12 +275,15 @@ def sklearn_tree(split: Split, costs: CostTable, how: Settings) -> Iterator[Plan
 
 # ---- the list -----------------------------------------------------------------------------------------------------
 
+HALF = {"subsample": 0.5, "random_state": 0}
+BAGGED = {"bagging_fraction": 0.5, "bagging_freq": 1, "bagging_seed": 0}
 _MISER = partial(miser, charge="learner")
 _COUPLED = partial(lightgbm_cegb, lazy=False)
 METHODS = (
     Method("miser learner", _MISER, "learner", ours=True),
     Method("miser learner, by path", _MISER, "path", ours=True, pooled=True),
     Method("miser path", partial(miser, charge="path"), "path", ours=True, pooled=True),
+    Method("miser path, half the rows", partial(miser, charge="path", **HALF), "path", ours=True, pooled=True),
     Method("PathTree", path_trees, "path", ours=True, pooled=True),
     Method("Stagewise", partial(ours, "Stagewise", grid=(100,)), "learner", ours=True),
     Method("FeatureSubset", partial(ours, "FeatureSubset"), "learner", ours=True),
@@ -289,6 +292,7 @@ METHODS = (
     Method("lightgbm coupled", _COUPLED, "learner"),
     Method("lightgbm coupled, by path", _COUPLED, "path"),
     Method("lightgbm lazy", partial(lightgbm_cegb, lazy=True), "path"),
+    Method("lightgbm lazy, half the rows", partial(lightgbm_cegb, lazy=True, **BAGGED), "path"),
     Method("catboost", catboost_both, "path"),
     Method("sklearn tree", sklearn_tree, "path"),
 )

@@ -131,9 +131,14 @@ class BoostedEstimator(PlanEstimator):
         self._boosted = boosted
         self.n_iter_ = len(boosted.rounds)
         self.train_loss_ = list(boosted.losses)
-        self.path_ = _path(boosted, costs)
-        logger.debug("%d rounds, %d purchases", self.n_iter_, len(self.path_))
+        logger.debug("%d rounds", self.n_iter_)
         return boosted, costs
+
+    @property
+    def path_(self) -> list[Purchase]:
+        """What boosting bought, in order; the plan keeps it, in a file too."""
+        notes = self._fitted_plan().notes["path"]
+        return [Purchase(**{**purchase, "acquisitions": tuple(purchase["acquisitions"])}) for purchase in notes]
 
     @property
     def _draws(self) -> bool:
@@ -254,7 +259,7 @@ class BoostedEstimator(PlanEstimator):
             notes={
                 "estimator": type(self).__name__,
                 "tradeoff": float(self.tradeoff),
-                "path": [asdict(purchase) for purchase in self.path_],
+                "path": [asdict(purchase) for purchase in _path(boosted, costs)],
                 **self._category_notes(),
             },
         )
