@@ -73,7 +73,7 @@ def test_weights_draws_outputs_and_paths_keep_the_rules_too(problem, way):
 
 
 @pytest.mark.slow
-@settings(max_examples=8000, deadline=None)
+@settings(max_examples=4000, deadline=None)
 @given(problems(), ways())
 def test_every_split_is_the_best_that_the_rules_offer_at_length(problem, way):
     compare(*problem)
