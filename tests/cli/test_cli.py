@@ -49,6 +49,16 @@ def test_the_whole_way(folder):
     assert all(line.endswith("budget") for line in printed.splitlines()[1:])
 
 
+def test_charged_by_path_a_row_pays_for_its_own_way(folder):
+    """Two signs say which of the four dear features a row needs: 12 of the 42 that all cost."""
+    how = ("--charge", "path", "--subsample", "0.8", "--tradeoff", "0.01", "--learning-rate", "0.5", *TRAIN)
+    miserly("fit", "train.csv", "-o", "path.plan", *how, cwd=folder)
+    rows = json.loads(miserly("predict", "path.plan", "test.csv", "--label", "label", "--json", cwd=folder))
+    paid = [row["cost"] for row in rows]
+    assert sum(paid) / len(paid) < 15
+    assert "by path" in miserly("explain", "path.plan", cwd=folder)
+
+
 def test_the_frontier_writes_a_table_a_picture_and_plans(folder):
     args = ("--grid", "1e-3:10:4", "--test", "test.csv", "--budget", "25", "--json", "--out", "sweep")
     result = json.loads(miserly("frontier", "train.csv", "validation.csv", *args, *TRAIN, cwd=folder))

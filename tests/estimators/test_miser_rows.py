@@ -8,6 +8,7 @@ from scipy import sparse
 
 import miserly as ms
 from miserly.boosting import SquaredHingeLoss
+from miserly.datasets import four_quadrants
 
 KINDS = ["regressor", "classifier", "ranker"]
 
@@ -289,3 +290,13 @@ def test_a_missing_query_id_is_refused():
     qid[3] = np.nan
     with pytest.raises(ValueError, match="lacks the query id of row 3"):
         model("ranker").fit(X, y, qid=qid)
+
+
+@pytest.mark.parametrize("seed", range(100, 120))
+def test_charged_by_path_it_finds_the_right_feature_of_each_quadrant(seed):
+    """The papers' synthetic set for trees of classifiers: two signs for 1 each, then one of four features for 10."""
+    train, test = four_quadrants(1000, seed), four_quadrants(1000, seed + 1000)
+    settings = {"tradeoff": 0.01, "n_estimators": 50, "learning_rate": 0.3, "min_samples_leaf": 5}
+    fitted = ms.GreedyMiserRegressor(train.costs, charge="path", **settings).fit(train.X, train.y)
+    assert fitted.predict_cost(test.X).mean() <= 12.5
+    assert np.mean((fitted.predict(test.X) - test.y) ** 2) < 0.05

@@ -69,7 +69,8 @@ def in_words(plan: Plan) -> str:
         gain = "" if math.isnan(line["gain"]) else f", gain {line['gain']:.4g}"
         what = ", ".join(line["buys"]) or "nothing"
         price = f"{line['price']:g} {plan.costs.unit}"
-        lines.append(f"  node {line['node']}: buys {what} for {price}; {line['learners']} learners{gain}")
+        verb, most = ("may buy", "at most ") if plan.charge == "path" and line["buys"] else ("buys", "")
+        lines.append(f"  node {line['node']}: {verb} {what} for {most}{price}; {line['learners']} learners{gain}")
         if gated:
             lines.append(f"    {node.gate.describe()}: to {_place(node.passed)}; otherwise to {_place(node.failed)}")
     return "\n".join(lines)
