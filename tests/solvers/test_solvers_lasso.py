@@ -73,7 +73,7 @@ def test_scikit_learns_lasso(n, d, n_outputs):
 
 @settings(max_examples=60, deadline=None)
 @given(
-    n=st.integers(3, 40),
+    n=st.integers(10, 40),
     d=st.integers(1, 50),
     n_outputs=st.integers(1, 3),
     free=st.floats(0, 1),
