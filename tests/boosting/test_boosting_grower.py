@@ -60,13 +60,13 @@ def problems(draw):
     return bins, gradients, needs, prices, tradeoff, Limits(depth, leaves, draw(st.sampled_from([0, 1, 2, 5])))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(problems())
 def test_every_split_is_the_best_that_the_rules_offer(problem):
     compare(*problem)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(problems(), ways())
 def test_weights_draws_outputs_and_paths_keep_the_rules_too(problem, way):
     compare_ways(problem, way)

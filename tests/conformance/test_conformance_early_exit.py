@@ -55,7 +55,6 @@ def shared_prices():
 BLIND = {"tradeoff": 0.0, "n_estimators": 20, "min_samples_leaf": 50}
 
 
-@pytest.mark.parametrize("missing", [0.0, 0.1])
 @pytest.mark.parametrize(
     ("model", "target"),
     [
@@ -71,7 +70,7 @@ BLIND = {"tradeoff": 0.0, "n_estimators": 20, "min_samples_leaf": 50}
         (EarlyExitClassifier(GreedyMiserClassifier(**BLIND), rule="score", threshold=0.9, exits=4), lambda y: y > 1),
     ],
 )
-@pytest.mark.parametrize("costs", [shared_prices(), UNIFORM], ids=["shared", "uniform"])
+@pytest.mark.parametrize(("costs", "missing"), [(shared_prices(), 0.1), (UNIFORM, 0.0)], ids=["shared", "uniform"])
 def test_cost_battery(model, target, missing, costs):
     """The bars lie on the scale of scores, so that the unit of the prices changes no exit: the inner model is blind."""
     rng = np.random.default_rng(1)

@@ -63,6 +63,8 @@ class _Inside:
         self.rows = rows
         mu = np.where(rows, self.weights, 0.0)
         total = float(mu.sum())
+        if total == 0.0:  # nobody inside: only the length of w counts, towards zero some row will enter
+            return np.zeros(self.Z.shape[1]), 0.0
         centre, middle = mu @ self.Z / total, float(mu @ self.y) / total
         matrix = self.gram - total * np.outer(centre, centre)
         matrix[np.diag_indices(len(matrix))] += 1.0 / self.C
