@@ -281,11 +281,12 @@ class LocalBackend:
 
     def leaf_sums(self, leaves: Sequence[int]) -> np.ndarray:
         out = np.empty((len(leaves), len(self._outputs), 2))
+        rows = [self._counted(leaf) for leaf in leaves]
         for k, output in enumerate(self._outputs):
             for j, values in enumerate((self._gradient[output], self._hessian[output])):
                 scale = _fixed_point(values, self.n_rows)
-                for i, leaf in enumerate(leaves):
-                    out[i, k, j] = kernels.fixed_sum(values, self._counted(leaf), scale) / scale
+                for i, those in enumerate(rows):
+                    out[i, k, j] = kernels.fixed_sum(values, those, scale) / scale
         return out
 
     def _counted(self, node: int) -> np.ndarray:
