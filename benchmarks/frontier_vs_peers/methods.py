@@ -251,10 +251,10 @@ def catboost_penalties(
     yield from sweep(fit, split, costs, how, "path" if per_object else "learner")
 
 
-def catboost_both(split: Split, costs: CostTable, how: Settings) -> Iterator[Plan]:
+def catboost_both(split: Split, costs: CostTable, how: Settings, **params: Any) -> Iterator[Plan]:
     """Its two kinds of penalty, pooled: it gets the better of both."""
-    yield from catboost_penalties(split, costs, how, per_object=False, policy="SymmetricTree")
-    yield from catboost_penalties(split, costs, how, per_object=True, policy="Lossguide")
+    yield from catboost_penalties(split, costs, how, per_object=False, policy="SymmetricTree", **params)
+    yield from catboost_penalties(split, costs, how, per_object=True, policy="Lossguide", **params)
 
 
 def sklearn_tree(split: Split, costs: CostTable, how: Settings) -> Iterator[Plan]:
@@ -294,6 +294,7 @@ METHODS = (
     Method("lightgbm lazy", partial(lightgbm_cegb, lazy=True), "path"),
     Method("lightgbm lazy, half the rows", partial(lightgbm_cegb, lazy=True, **BAGGED), "path"),
     Method("catboost", catboost_both, "path"),
+    Method("catboost, half the rows", partial(catboost_both, bootstrap_type="Bernoulli", subsample=0.5), "path"),
     Method("sklearn tree", sklearn_tree, "path"),
 )
 
