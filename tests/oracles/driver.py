@@ -15,13 +15,17 @@ def gift(plan, x, owned, needs):
     }
 
 
-def drive(plan, x, budget=None):
-    """One row from start to end; each acquisition is asked for once."""
-    walk, owned = plan.start(budget), set()
+def drive(plan, x, budget=None, lost=()):
+    """One row from start to end; each acquisition is asked for once. Those `lost` cannot be had: with a budget this is
+    told at once (else it could stop before a price that nobody would have to pay), without one when it is asked."""
+    walk, owned = plan.start(budget, without=sorted(lost) if budget is not None else ()), set()
     while not walk.done:
         needs = set(walk.needs)
         assert needs
         assert not needs & owned, "an acquisition was asked for twice"
+        if needs & set(lost):
+            walk.fail(min(needs & set(lost)))
+            continue
         values = gift(plan, x, owned, needs)
         owned |= needs
         walk.supply(values)

@@ -169,6 +169,34 @@ def test_a_failure_or_a_deadline_leaves_the_answer_of_the_last_complete_node():
         assert walk.cost == stages[3].cost[0]
 
 
+def without(plan, X, lost):
+    """The plan and the rows as they are when acquisitions cannot be had: features missing, and nothing to pay."""
+    gone = [i for i, f in enumerate(plan.costs.features) if set(plan.costs.needs[f]) & set(lost)]
+    X = X.copy()
+    X[:, gone] = np.nan
+    return replace(plan, costs=replace(plan.costs, prices={**plan.costs.prices, **dict.fromkeys(lost, 0.0)})), X
+
+
+@settings(max_examples=100, deadline=None)
+@given(SEEDS, st.sampled_from(["learner", "path"]))
+def test_trees_go_on_without_an_acquisition_that_cannot_be_had(seed, charge):
+    plan = random_plan(seed, queries=False, charge=charge)
+    X, _ = random_rows(plan, seed, n=5)
+    if plan.dictionary.kind != "trees" or not plan.costs.acquisitions:
+        return
+    rng = np.random.default_rng(seed)
+    lost = set(rng.choice(plan.costs.acquisitions, rng.integers(1, 3)).tolist())
+    instead, holes = without(plan, X, lost)
+    for budget in [None, *random_budgets(plan, X, None, seed)[:3]]:
+        result = instead.run(holes, budget=budget)
+        for i, x in enumerate(X):
+            walk = drive(plan, x, budget, lost)
+            np.testing.assert_array_equal(walk.best.score, result.score[i])
+            assert walk.cost == result.cost[i]
+            assert not lost & set(walk.bought)
+            assert walk.stopped in {*(f"failed:{a}" for a in lost), "budget" if result.out_of_budget[i] else "answered"}
+
+
 @pytest.mark.parametrize("name", BY_QUERY)
 def test_a_document_that_fails_does_not_hold_up_its_query(name):
     plan, X = prepared(name, "learner", n=6)
@@ -180,10 +208,12 @@ def test_a_document_that_fails_does_not_hold_up_its_query(name):
         owned[row] |= set(needs)
         walks.supply(row, values)
     assert walks.walks[2].stopped == "failed:ask"
-    kept = [i for i in range(6) if i != 2]
-    result = plan.run(X[kept])
-    for place, i in enumerate(kept):
-        assert_walk_is(walks.walks[i], result, place)
+    holes = np.concatenate([X[:2], without(plan, X[2:3], ["ask"])[1], X[3:]])
+    result = plan.run(holes)
+    for i, walk in enumerate(walks.walks):
+        if i != 2:
+            assert_walk_is(walk, result, i)
+    np.testing.assert_array_equal(walks.walks[2].best.score, result.score[2])
 
 
 def test_a_list_of_no_documents_is_done():

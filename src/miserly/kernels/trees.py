@@ -151,30 +151,31 @@ def buy_paths(X, rows, trees, learners, needs, bought):
 
 
 @njit(cache=True, nogil=True)
-def walk_until_purchase(X, rows, trees, learners, needs, owned, entry, place, wants):
-    """Walk each row's trees until a split needs what the row does not own; `wants` is that feature, or -1 at the end.
+def walk_row_until_purchase(x, trees, learners, needs, owned, entry, place):
+    """Walk one row through some trees until a split needs what the row does not own.
 
-    `entry` (which learner) and `place` (which split, -1 for the root) say where each row stands, so that the walk goes
-    on from there after the purchase. Rows whose `wants` is -1 already are left alone.
+    `entry` (which learner) and `place` (which split, -1 for the root) say where the row stands, so that the walk goes on
+    from there after the purchase. Gives both anew, and the feature that the split wants, or -1 at the end.
     """
     start, _, feature, _, threshold, left, missing_right, _ = trees
+    while entry < learners.size:
+        at = start[learners[entry]] if place < 0 else place
+        while left[at] != at:
+            f = feature[at]
+            for w in range(needs.shape[1]):
+                if needs[f, w] & ~owned[w]:
+                    return entry, at, f
+            v = x[f]
+            at = left[at] + ((v > threshold[at]) | ((v != v) & missing_right[at]))
+        entry += 1
+        place = -1
+    return entry, place, -1
+
+
+@njit(cache=True, nogil=True)
+def walk_until_purchase(X, rows, trees, learners, needs, owned, entry, place, wants):
+    """The same for many rows, except those whose `wants` is -1 already; `entry`, `place`, `wants` are set in place."""
     for i in range(rows.size):
-        if wants[i] == -1:
-            continue
-        wants[i] = -1
-        while entry[i] < learners.size and wants[i] == -1:
-            at = start[learners[entry[i]]] if place[i] < 0 else place[i]
-            while left[at] != at:
-                f = feature[at]
-                lacks = False
-                for w in range(needs.shape[1]):
-                    lacks |= (needs[f, w] & ~owned[i, w]) != 0
-                if lacks:
-                    wants[i] = f
-                    place[i] = at
-                    break
-                v = X[rows[i], f]
-                at = left[at] + ((v > threshold[at]) | ((v != v) & missing_right[at]))
-            if wants[i] == -1:
-                entry[i] += 1
-                place[i] = -1
+        if wants[i] != -1:
+            x, mine = X[rows[i]], owned[i]
+            entry[i], place[i], wants[i] = walk_row_until_purchase(x, trees, learners, needs, mine, entry[i], place[i])

@@ -25,6 +25,7 @@ from miserly.plan.walk import ListWalk, Walk
 
 Charge = Literal["learner", "path"]
 LOG_LARGEST = math.log(np.finfo(np.float64).max)
+REMEMBERED = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,15 +136,22 @@ class Plan(Frozen):
         """What each row pays."""
         return self.run(X, qid, budget, charge).cost
 
-    def start(self, budget: float | None = None, given: Mapping[str, float] | None = None) -> Walk:
-        """Begin one row without its values: the walk says what it needs. Features that need nothing are `given`."""
-        return Walk(self, _limit(budget), given or {})
+    def start(
+        self, budget: float | None = None, given: Mapping[str, float] | None = None, without: Sequence[str] = ()
+    ) -> Walk:
+        """Begin one row without its values: the walk says what it needs. Features that need nothing are `given`; the
+        walk does `without` acquisitions that are known to be out of reach."""
+        return Walk(self, _limit(budget), given or {}, without)
 
     def start_list(
-        self, n_rows: int, budget: float | None = None, given: Sequence[Mapping[str, float]] | None = None
+        self,
+        n_rows: int,
+        budget: float | None = None,
+        given: Sequence[Mapping[str, float]] | None = None,
+        without: Sequence[str] = (),
     ) -> ListWalk:
         """Begin the documents of one query; the budget is for each document."""
-        return ListWalk(self, given or [{}] * n_rows, _limit(budget))
+        return ListWalk(self, given or [{}] * n_rows, _limit(budget), without)
 
     def read(self, z: NDArray[np.float64]) -> NDArray[Any]:
         """Calibrated scores as labels, or as numbers."""
@@ -187,11 +195,34 @@ class Plan(Frozen):
         learners = {int(t) for node in self.nodes for t in node.learners}
         return tuple(sorted({int(f) for t in learners for f in self.dictionary.features_of(t)}))
 
-    def features_touched_by(self, acquisitions: int) -> Sequence[int]:
-        """The columns in use that need some of these acquisitions; for none, those that need nothing."""
-        if not acquisitions:
-            return self._features_of.get(-1, [])
-        return sorted({f for a in set_bits(acquisitions) for f in self._features_of.get(a, [])})
+    def arriving(self, owned: int, asked: int) -> Mapping[str, int]:
+        """The features in use (name → column) that a row gets when it owns some acquisitions and buys others; for
+        neither, those that need nothing."""
+        known = self._arriving.get((owned, asked))
+        if known is None:
+            if len(self._arriving) >= REMEMBERED:
+                self._arriving.clear()
+            masks, names = self.costs.feature_masks, self.costs.features
+            touched = {f for a in (set_bits(asked) if asked else [-1]) for f in self._features_of.get(a, [])}
+            known = {names[f]: f for f in sorted(touched) if not masks[f] & ~(owned | asked)}
+            self._arriving[owned, asked] = known
+        return known
+
+    @cached_property
+    def _arriving(self) -> dict[tuple[int, int], dict[str, int]]:
+        return {}
+
+    def acquisition_names(self, acquisitions: int) -> tuple[str, ...]:
+        """A set of acquisitions by name."""
+        known = self._names.get(acquisitions)
+        if known is None:
+            names = self.costs.acquisitions
+            known = self._names[acquisitions] = tuple(names[a] for a in set_bits(acquisitions))
+        return known
+
+    @cached_property
+    def _names(self) -> dict[int, tuple[str, ...]]:
+        return {}
 
     @cached_property
     def _features_of(self) -> dict[int, list[int]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,21 @@ if TYPE_CHECKING:
 Join = Literal["none", "free", "all"]
 
 
+class Stop(NamedTuple):
+    """A place inside a step where a row may have to stop: after `n_nodes` of its nodes, of which the last ones, since
+    the stop before, need these acquisitions and evaluate these learners."""
+
+    n_nodes: int
+    acquisitions: int
+    evaluated: int
+
+
 @dataclass(frozen=True)
 class Step:
-    """One node, or a run of nodes that only add up, as the kernels take it: it begins as `head`, ends as `node`."""
+    """One node, or a run of nodes that only add up, as the kernels take it: it begins as `head`, ends as `node`.
+
+    `ends` counts the learners up to the end of each node, `stops` are the places where a walk may have to stop.
+    """
 
     first: int
     last: int
@@ -32,6 +44,8 @@ class Step:
     weight: NDArray[np.float64]
     acquisitions: int
     evaluated: int
+    ends: tuple[int, ...]
+    stops: tuple[Stop, ...]
 
     @property
     def is_open(self) -> bool:
@@ -75,20 +89,32 @@ class Program:
                 and not node.bias.any()
                 and (not self.calibrated or (join == "all" and node.outputs == nodes[k - 1].outputs))
             )
-            acquisitions, learners = self.plan.purchase(k)
-            if joined and join == "free":
-                have = self.plan.owned_at(runs[-1][0])
-                joined = not (acquisitions & ~have[0] or self.ledger.price(0, learners & ~have[1]))
-            if joined:
+            if joined and (join == "all" or self._is_free(k, runs[-1][0])):
                 runs[-1].append(k)
             else:
                 runs.append([k])
         return runs
 
+    def _is_free(self, node: int, after: int) -> bool:
+        """Whether a node buys nothing for a row that has been through another, and evaluates nothing that is priced."""
+        acquisitions, learners = self.plan.purchase(node)
+        have = self.plan.owned_at(after)
+        return not (acquisitions & ~have[0] or self.ledger.price(0, learners & ~have[1]))
+
+    def _stops(self, run: list[int]) -> tuple[Stop, ...]:
+        """Where a row that pays by learner may stop inside a run: before each node that is not free by then."""
+        firsts = run[:1]
+        for k in run[1:]:
+            if not self._is_free(k, firsts[-1]):
+                firsts.append(k)
+        ends = [*firsts[1:], run[-1] + 1]
+        return tuple(Stop(end - run[0], *self.plan.purchase(first)) for first, end in zip(firsts, ends))
+
     def _step(self, run: list[int]) -> Step:
         plan = self.plan
         pointer, column, weight = [0], [], []
         learners: list[int] = []
+        ends: list[int] = []
         acquisitions = evaluated = 0
         for k in run:
             node = plan.nodes[k]
@@ -102,6 +128,7 @@ class Program:
                     column.append(2 * plan.n_outputs)
                     weight.append(node.routing[i])
                 pointer.append(len(column))
+            ends.append(len(learners))
             bought, used = plan.purchase(k)
             acquisitions |= bought
             evaluated |= used
@@ -116,4 +143,6 @@ class Program:
             weight=np.array(weight, np.float64),
             acquisitions=acquisitions,
             evaluated=evaluated,
+            ends=tuple(ends),
+            stops=self._stops(run),
         )

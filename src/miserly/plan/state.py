@@ -26,8 +26,9 @@ class State:
         self.n_outputs = program.plan.n_outputs
         self.columns: Numbers = np.zeros((n_rows, 2 * self.n_outputs + 1))
         self.columns[:, : self.n_outputs] = program.plan.prior
-        self.scale: Numbers = np.ones((n_rows, self.n_outputs))
-        self.offset: Numbers = np.zeros((n_rows, self.n_outputs))
+        if self.calibrated:
+            self.scale: Numbers = np.ones((n_rows, self.n_outputs))
+            self.offset: Numbers = np.zeros((n_rows, self.n_outputs))
 
     def begin(self, node: Node, rows: Rows) -> None:
         """Set what the node's learners will be added to."""

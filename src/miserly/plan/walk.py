@@ -9,14 +9,15 @@ walk.best
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.costs import Account, set_bits
+from miserly.costs import Account
 from miserly.kernels import trees as kernels
 from miserly.plan.dictionary import Trees
 from miserly.plan.gates import passes
@@ -45,12 +46,17 @@ class Walk:
     """The way of one row. `needs` names what must be bought next; `stopped` says why it ended."""
 
     def __init__(
-        self, plan: Plan, budget: float = math.inf, given: Mapping[str, float] = NOTHING, in_list: bool = False
+        self,
+        plan: Plan,
+        budget: float = math.inf,
+        given: Mapping[str, float] = NOTHING,
+        without: Iterable[str] = (),
+        in_list: bool = False,
     ) -> None:
         self.plan = plan
         self.budget = budget
         self.by_path = plan.charge == "path" and isinstance(plan.dictionary, Trees)
-        self.program = plan.program("none" if self.by_path else "free")
+        self.program = plan.program("all")
         self.account: Account = self.program.ledger.empty
         self.tier = 0
         self.stopped: str | None = None
@@ -60,16 +66,18 @@ class Walk:
         self.waiting: Step | None = None
         self._in_list = in_list
         self._asked = 0
-        self._x = np.full((1, len(plan.costs.features)), np.nan)
-        self._has = np.zeros(len(plan.costs.features), bool)
+        self._lost = 0
+        self._reason = "answered"
+        self._x = np.full(len(plan.costs.features), np.nan)
         self._state = State(self.program, 1)
-        self._values = np.zeros(max(1, self.program.n_kept))
-        self._known = np.zeros(max(1, self.program.n_kept), bool)
-        self._root = 0
-        self._out_of_budget = False
+        self._values = np.zeros(self.program.n_kept)
+        self._known = np.zeros(self.program.n_kept, bool)
+        self._root = self._complete = self._scored = 0
         self._take(given)
         if plan.roots:
             self._begin(plan.roots[0])
+            for acquisition in without:
+                self.fail(acquisition)
             self._advance()
         else:
             self.stop("answered")
@@ -89,6 +97,7 @@ class Walk:
     @property
     def best(self) -> Best:
         """The answer of the last complete node (the free constant before the first)."""
+        self._score()
         plan = self.plan
         score = self._state.score()
         z = self._state.read(score)
@@ -98,7 +107,7 @@ class Walk:
 
     def supply(self, values: Mapping[str, float]) -> None:
         """Take the values that the wanted acquisitions gave, pay for them, and go on as far as possible."""
-        if self.done or self.waiting is not None:
+        if not self.needs:
             raise RuntimeError("This walk wants nothing: look at `needs` before supplying.")
         self._take(values)
         self.account = self.program.ledger.after(self.account, self._asked)
@@ -106,34 +115,46 @@ class Walk:
         self._advance()
 
     def fail(self, acquisition: str) -> None:
-        """An acquisition cannot be had: the answer of the last complete node stands."""
-        self.stop(f"failed:{acquisition}")
+        """An acquisition cannot be had. Trees go on with its features missing, and nobody pays for it; other learners
+        cannot, so the answer of the last complete node stands. Either way `stopped` will tell."""
+        is_missing = isinstance(self.plan.dictionary, Trees)
+        if self.stopped is not None or not (is_missing or acquisition in self.needs):
+            return
+        if self._reason == "answered":
+            self._reason = f"failed:{acquisition}"
+        if is_missing:
+            self._lost |= 1 << self.plan.costs.acquisitions.index(acquisition)
+        else:
+            self._leave(self._reason)
+        if self.needs:
+            self._advance()
 
     def stop(self, reason: str) -> None:
         """End the walk with the best answer so far, for the driver's own reason (a deadline, say)."""
         if self.stopped is None:
+            self._score()
             self.needs = ()
             self.waiting = None
             self.stopped = reason
 
     def _take(self, values: Mapping[str, float]) -> None:
         """Keep values; everything that the plan may look at and that is or gets owned must be among them."""
-        plan, number = self.plan, self.plan.feature_numbers
-        unknown = [name for name in values if name not in number]
-        if unknown:
-            raise KeyError(f"The plan knows no feature {unknown[0]!r}.")
-        owned = self.account.owned | self._asked
-        for name, value in values.items():
-            f = number[name]
-            if plan.costs.feature_masks[f] & ~owned:
-                raise KeyError(
-                    f"Feature {name!r} was supplied before it was bought: it needs {plan.costs.needs[name]}."
-                )
-            self._x[0, f] = value
-            self._has[f] = True
-        masks = plan.costs.feature_masks
-        new = [f for f in plan.features_touched_by(self._asked) if not masks[f] & ~owned]
-        missing = [plan.costs.features[f] for f in new if not self._has[f]]
+        arriving = self.plan.arriving(self.account.owned, self._asked)
+        if values.keys() != arriving.keys():
+            self._check(values, arriving)
+        x = self._x
+        for name, f in arriving.items():
+            x[f] = values[name]
+
+    def _check(self, values: Mapping[str, float], arriving: Mapping[str, int]) -> None:
+        """Values that the plan never looks at are let pass; unknown, unpaid and missing ones are errors."""
+        costs, number = self.plan.costs, self.plan.feature_numbers
+        for name in values:
+            if name not in number:
+                raise KeyError(f"The plan knows no feature {name!r}.")
+            if costs.feature_masks[number[name]] & ~(self.account.owned | self._asked):
+                raise KeyError(f"Feature {name!r} was supplied before it was bought: it needs {costs.needs[name]}.")
+        missing = [name for name in arriving if name not in values]
         if missing:
             what = f"The acquisitions {list(self.needs)} give" if self.needs else "Without any purchase there are"
             raise KeyError(f"{what} the features {missing}, which were not supplied.")
@@ -142,59 +163,92 @@ class Walk:
 
     def _begin(self, first: int) -> None:
         self._step = self.program.steps[first]
-        self._entry, self._place = np.zeros(1, np.int64), np.full(1, -1, np.int64)
+        self._stops = 0  # how many of its stops are passed (by learner)
+        self._entry, self._place = 0, -1  # in which of its trees, at which split (by path)
+        self._complete = self._scored = 0  # how many of its nodes
 
     def _advance(self) -> None:
         """Go on until something must be bought, a gate waits for other documents, or the answer is final."""
-        ledger = self.program.ledger
         self.needs = ()
         while self.stopped is None and self.waiting is None:
-            step = self._step
-            after = ledger.after(self.account, 0, step.evaluated)
-            if self.by_path and after.total <= self.budget:
-                self.account = after
-            self._asked = self._lacking(step)
-            after = ledger.after(after, self._asked)
-            if after.total > self.budget:
+            asked = self._next_on_path() if self.by_path else self._next_stop()
+            if asked is None:
                 self._leave("budget")
-            elif self._asked:
-                names = self.plan.costs.acquisitions
-                self.needs = tuple(names[a] for a in set_bits(self._asked))
+            elif asked:
+                self._asked = asked
+                self.needs = self.plan.acquisition_names(asked)
                 return
             else:
-                self.account = after
-                self._score(step)
+                self._score()
+                step = self._step
                 if step.node.gate.by_query and self._in_list:
                     self.waiting = step
                 else:
                     self._go(step.is_open or bool(self._state.passed(step.node, ONE_ROW, ONE_ROW)[0]))
 
-    def _lacking(self, step: Step) -> int:
-        """The acquisitions to buy next: all that the step still lacks, or what the next split of its paths does."""
-        if not self.by_path:
-            return step.acquisitions & ~self.account.owned
-        words = self.program.words
-        owned = np.frombuffer(self.account.owned.to_bytes(words.shape[1] * 8, "little"), np.uint64)[None]
-        wants = np.zeros(1, np.int64)
-        trees = self.plan.dictionary.table  # type: ignore[attr-defined]
-        kernels.walk_until_purchase(
-            self._x, ONE_ROW, trees, step.learners, words, owned, self._entry, self._place, wants
-        )
-        return self.plan.costs.feature_masks[wants[0]] & ~self.account.owned if wants[0] >= 0 else 0
+    def _next_stop(self) -> int | None:
+        """What the step's next nodes lack, paid by learner; 0 at its end, None where the budget forbids it."""
+        ledger, stops = self.program.ledger, self._step.stops
+        while self._stops < len(stops):
+            stop = stops[self._stops]
+            wanted = stop.acquisitions & ~self._lost
+            after = ledger.after(self.account, wanted, stop.evaluated)
+            if after.total > self.budget:
+                return None
+            if wanted & ~self.account.owned:
+                return wanted & ~self.account.owned
+            self.account = after
+            self._complete = stop.n_nodes
+            self._stops += 1
+        return 0
 
-    def _score(self, step: Step) -> None:
-        plan, row = self.plan, self._state.columns[0]
-        self._state.begin(step.head, ONE_ROW)
-        edges = (step.pointer, step.column, step.weight)
+    def _next_on_path(self) -> int | None:
+        """What the next split on the row's own path lacks; 0 at the step's end, None where the budget forbids it."""
+        step, ledger = self._step, self.program.ledger
+        words, trees = self.program.words, self.plan.dictionary.table  # type: ignore[attr-defined]
+        have = self.account.owned | self._lost
+        owned = np.frombuffer(have.to_bytes(words.shape[1] * 8, "little"), np.uint64)
+        evaluation = ledger.price(0, step.evaluated) > 0
+        while self._complete < len(step.ends):
+            end = len(step.ends)
+            after = self.account
+            if evaluation:  # then each node is paid for when it is entered
+                end = self._complete + 1
+                after = ledger.after(after, 0, self.plan.purchase(step.first + self._complete)[1])
+            if after.total > self.budget:
+                return None
+            self.account = after
+            learners = step.learners[: step.ends[end - 1]]
+            self._entry, self._place, wants = kernels.walk_row_until_purchase(
+                self._x, trees, learners, words, owned, self._entry, self._place
+            )
+            if wants >= 0:
+                self._complete = max(self._complete, bisect_right(step.ends, self._entry, hi=end - 1))
+                asked = self.plan.costs.feature_masks[wants] & ~have
+                return asked if ledger.after(self.account, asked).total <= self.budget else None
+            self._complete = end
+        return 0
+
+    def _score(self) -> None:
+        """Add the step's nodes that became complete to the score: in the order of the batch, so the same bits."""
+        if self._complete == self._scored:
+            return
+        step, n_nodes = self._step, self._complete
+        if not self._scored:
+            self._state.begin(step.head, ONE_ROW)
+        first, end = step.ends[self._scored - 1] if self._scored else 0, step.ends[n_nodes - 1]
+        plan, row, learners = self.plan, self._state.columns[0], step.learners[first:end]
+        edges = (step.pointer[first : end + 1], step.column, step.weight)
         if isinstance(plan.dictionary, Trees):
             kept = (self.program.keep, self._values, self._known)
-            kernels.add_trees_to_row(self._x[0], plan.dictionary.table, step.learners, *edges, *kept, row)
+            kernels.add_trees_to_row(self._x, plan.dictionary.table, learners, *edges, *kept, row)
         else:
-            columns = plan.dictionary.columns[step.learners]  # type: ignore[attr-defined]
-            kernels.add_columns_to_row(self._x[0], columns, *edges, row)
-        self._state.finish(step.node, ONE_ROW)
-        self.exit[self._root] = step.last
-        self.tier = step.node.tier
+            kernels.add_columns_to_row(self._x, plan.dictionary.columns[learners], *edges, row)  # type: ignore[attr-defined]
+        self._scored = n_nodes
+        last = step.first + n_nodes - 1
+        self._state.finish(plan.nodes[last], ONE_ROW)
+        self.exit[self._root] = last
+        self.tier = plan.nodes[last].tier
 
     @property
     def gate_score(self) -> float:
@@ -217,20 +271,28 @@ class Walk:
 
     def _leave(self, reason: str) -> None:
         """This root is through: take the next one, or stop. A root that could not be paid leaves its mark."""
-        self._out_of_budget |= reason == "budget"
+        self._score()
+        if self._reason == "answered":
+            self._reason = reason
         self._asked = 0
         self._root += 1
         if self._root < len(self.plan.roots):
             self._begin(self.plan.roots[self._root])
         else:
-            self.stop("budget" if self._out_of_budget else "answered")
+            self.stop(self._reason)
 
 
 class ListWalk:
     """The documents of one query, each on its way; gates that compare documents wait until all have arrived."""
 
-    def __init__(self, plan: Plan, given: Sequence[Mapping[str, float]], budget: float = math.inf) -> None:
-        self.walks = [Walk(plan, budget, known, in_list=True) for known in given]
+    def __init__(
+        self,
+        plan: Plan,
+        given: Sequence[Mapping[str, float]],
+        budget: float = math.inf,
+        without: Sequence[str] = (),
+    ) -> None:
+        self.walks = [Walk(plan, budget, known, without, in_list=True) for known in given]
         self._settle()
 
     @property
