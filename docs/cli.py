@@ -9,7 +9,8 @@ def page() -> str:
     """Every command's help as Markdown."""
     parts = ["# The command line", "", "Made from `miserly --help`; `make docs` makes it anew.", ""]
     for name, command in sorted(cli.commands.items()):
-        context = click.Context(command, info_name=f"miserly {name}", max_content_width=100, terminal_width=100)
+        parent = click.Context(cli, info_name="miserly", **cli.context_settings, terminal_width=100)
+        context = click.Context(command, parent, info_name=name)
         parts += [f"## miserly {name}", "", "```", command.get_help(context), "```", ""]
     return "\n".join(parts)
 

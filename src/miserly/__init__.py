@@ -19,8 +19,23 @@ _HOME = {
     "GreedyMiserRanker": "miserly.estimators",
     "frontier": "miserly.frontiers",
     "Frontier": "miserly.frontiers",
+    "extractor": "miserly.acquire",
+    "OnDemand": "miserly.acquire",
+    "Cache": "miserly.acquire",
 }
-_ROOMS = ("baselines", "boosting", "checks", "costs", "datasets", "estimators", "metrics", "plan", "report", "solvers")
+_ROOMS = (
+    "acquire",
+    "baselines",
+    "boosting",
+    "checks",
+    "costs",
+    "datasets",
+    "estimators",
+    "metrics",
+    "plan",
+    "report",
+    "solvers",
+)
 
 __all__ = [*_HOME, *_ROOMS]
 

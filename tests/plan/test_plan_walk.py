@@ -170,11 +170,14 @@ def test_a_failure_or_a_deadline_leaves_the_answer_of_the_last_complete_node():
 
 
 def without(plan, X, lost):
-    """The plan and the rows as they are when acquisitions cannot be had: features missing, and nothing to pay."""
+    """The plan and the rows as they are when acquisitions cannot be had: their features are missing, and nobody pays
+    for them, nor for what serves only features that are missing anyway."""
     gone = [i for i, f in enumerate(plan.costs.features) if set(plan.costs.needs[f]) & set(lost)]
     X = X.copy()
     X[:, gone] = np.nan
-    return replace(plan, costs=replace(plan.costs, prices={**plan.costs.prices, **dict.fromkeys(lost, 0.0)})), X
+    alive = {a for f in plan.used_features if f not in gone for a in plan.costs.needs[plan.costs.features[f]]}
+    free = {a: 0.0 for a in plan.costs.acquisitions if a in lost or a not in alive}
+    return replace(plan, costs=replace(plan.costs, prices={**plan.costs.prices, **free})), X
 
 
 @settings(max_examples=100, deadline=None)

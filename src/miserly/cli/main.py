@@ -12,6 +12,7 @@ from miserly.cli.explain import explain
 from miserly.cli.fit import fit
 from miserly.cli.frontier import frontier
 from miserly.cli.predict import predict
+from miserly.cli.profile import profile
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -20,7 +21,7 @@ def cli() -> None:
     """Machine learning under a test-time budget: predictors that know what their inputs cost."""
 
 
-for command in (demo, data, fit, frontier, predict, explain):
+for command in (demo, data, fit, frontier, predict, explain, profile):
     cli.add_command(command)
 
 

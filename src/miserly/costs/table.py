@@ -8,13 +8,22 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, SupportsIndex
+from typing import Any, Protocol, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from miserly.costs import files
 from miserly.costs.ledger import set_bits
+
+
+class Measured(Protocol):
+    """What extractors took (see `miserly.acquire.Profile`)."""
+
+    @property
+    def needs(self) -> Mapping[str, tuple[str, ...]]: ...
+
+    def seconds(self, clock: Any, statistic: str) -> dict[str, float]: ...
 
 
 @dataclass(frozen=True)
@@ -104,6 +113,15 @@ class CostTable:
     def from_toml(cls, path: str | Path) -> CostTable:
         """Read `unit`, `evaluation`, the `[acquisitions]` price table and `[features]`: what each needs."""
         return cls(**files.read_toml(path))
+
+    @classmethod
+    def from_profile(
+        cls, profile: Measured, *, clock: str = "cpu", statistic: str = "mean", evaluation: float = 0.0
+    ) -> CostTable:
+        """Prices in milliseconds as measured on a sample of rows (`miserly.acquire.profile`)."""
+        prices = {name: 1e3 * seconds for name, seconds in profile.seconds(clock, statistic).items()}
+        needs = dict(profile.needs)
+        return cls(features=tuple(needs), needs=needs, prices=prices, evaluation=evaluation, unit="ms")
 
     @classmethod
     def from_file(cls, path: str | Path) -> CostTable:

@@ -154,8 +154,8 @@ def buy_paths(X, rows, trees, learners, needs, bought):
 def walk_row_until_purchase(x, trees, learners, needs, owned, entry, place):
     """Walk one row through some trees until a split needs what the row does not own.
 
-    `entry` (which learner) and `place` (which split, -1 for the root) say where the row stands, so that the walk goes on
-    from there after the purchase. Gives both anew, and the feature that the split wants, or -1 at the end.
+    `entry` (which learner) and `place` (which split, -1 for the root) say where the row stands, so that the walk goes
+    on from there after the purchase. Gives both anew, and the feature that the split wants, or -1 at the end.
     """
     start, _, feature, _, threshold, left, missing_right, _ = trees
     while entry < learners.size:

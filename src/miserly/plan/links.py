@@ -32,7 +32,10 @@ def probabilities(link: Link, z: Scores, n_classes: int) -> Scores:
     if link == "logistic":
         p = sigmoid(z)
         if n_classes == 2 and z.shape[1] == 1:
-            return np.hstack([1.0 - p, p])
+            out = np.empty((len(z), 2))
+            out[:, 1:] = p
+            out[:, :1] = 1.0 - p
+            return out
         total = p.sum(axis=1, keepdims=True)
         return np.where(total > 0, p / np.where(total > 0, total, 1.0), 1.0 / n_classes)
     out = np.empty((len(z), n_classes))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -142,6 +143,11 @@ class Node(Frozen):
     def ways(self) -> tuple[int, ...]:
         """Where rows may go from here, each place once; the exit too."""
         return (self.passed,) if self.gate.kind == "open" else tuple(dict.fromkeys((self.passed, self.failed)))
+
+    @cached_property
+    def has_bias(self) -> bool:
+        """Whether it adds a constant."""
+        return bool(self.bias.any())
 
     @property
     def is_direct(self) -> bool:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from miserly.costs import CostTable, Ledger, set_bits
 from miserly.plan import describe, file, links
-from miserly.plan.dictionary import Dictionary
+from miserly.plan.dictionary import Dictionary, Trees
 from miserly.plan.frozen import Frozen, frozen, known
 from miserly.plan.matrix import as_matrix, query_numbers
 from miserly.plan.node import EXIT, Node
@@ -194,6 +194,20 @@ class Plan(Frozen):
         """The columns that some node may look at."""
         learners = {int(t) for node in self.nodes for t in node.learners}
         return tuple(sorted({int(f) for t in learners for f in self.dictionary.features_of(t)}))
+
+    @property
+    def can_miss(self) -> bool:
+        """Whether its learners have a way for missing values, as trees do."""
+        return isinstance(self.dictionary, Trees)
+
+    def useless_without(self, lost: int) -> int:
+        """Acquisitions that are lost, and those that serve only features which need a lost one."""
+        masks = [self.costs.feature_masks[f] for f in self.used_features]
+        wanted = alive = 0
+        for mask in masks:
+            wanted |= mask
+            alive |= 0 if mask & lost else mask
+        return lost | (wanted & ~alive)
 
     def arriving(self, owned: int, asked: int) -> Mapping[str, int]:
         """The features in use (name → column) that a row gets when it owns some acquisitions and buys others; for

@@ -31,7 +31,8 @@ class Stop(NamedTuple):
 class Step:
     """One node, or a run of nodes that only add up, as the kernels take it: it begins as `head`, ends as `node`.
 
-    `ends` counts the learners up to the end of each node, `stops` are the places where a walk may have to stop.
+    `is_priced` tells whether evaluating it costs anything; `ends` counts the learners up to the end of each node;
+    `stops` are the places where a walk may have to stop.
     """
 
     first: int
@@ -44,6 +45,7 @@ class Step:
     weight: NDArray[np.float64]
     acquisitions: int
     evaluated: int
+    is_priced: bool
     ends: tuple[int, ...]
     stops: tuple[Stop, ...]
 
@@ -86,7 +88,7 @@ class Program:
                 and entries[k] == 1
                 and node.is_sum
                 and nodes[k - 1].is_sum
-                and not node.bias.any()
+                and not node.has_bias
                 and (not self.calibrated or (join == "all" and node.outputs == nodes[k - 1].outputs))
             )
             if joined and (join == "all" or self._is_free(k, runs[-1][0])):
@@ -143,6 +145,7 @@ class Program:
             weight=np.array(weight, np.float64),
             acquisitions=acquisitions,
             evaluated=evaluated,
+            is_priced=self.ledger.price(0, evaluated) > 0,
             ends=tuple(ends),
             stops=self._stops(run),
         )

@@ -38,7 +38,7 @@ class State:
             self.columns[np.ix_(rows, self.n_outputs + np.array(node.outputs))] = node.bias
         elif node.combine == "replace":
             self.columns[np.ix_(rows, np.array(node.outputs))] = node.bias
-        elif node.bias.any():
+        elif node.has_bias:
             self.columns[np.ix_(rows, np.array(node.outputs))] += node.bias
 
     def finish(self, node: Node, rows: Rows) -> None:

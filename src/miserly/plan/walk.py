@@ -65,7 +65,7 @@ class Walk:
         self.exit = [EXIT] * len(plan.roots)
         self.waiting: Step | None = None
         self._in_list = in_list
-        self._asked = 0
+        self.asked = 0
         self._lost = 0
         self._reason = "answered"
         self._x = np.full(len(plan.costs.features), np.nan)
@@ -110,20 +110,20 @@ class Walk:
         if not self.needs:
             raise RuntimeError("This walk wants nothing: look at `needs` before supplying.")
         self._take(values)
-        self.account = self.program.ledger.after(self.account, self._asked)
+        self.account = self.program.ledger.after(self.account, self.asked)
         self.bought += self.needs
         self._advance()
 
     def fail(self, acquisition: str) -> None:
         """An acquisition cannot be had. Trees go on with its features missing, and nobody pays for it; other learners
         cannot, so the answer of the last complete node stands. Either way `stopped` will tell."""
-        is_missing = isinstance(self.plan.dictionary, Trees)
-        if self.stopped is not None or not (is_missing or acquisition in self.needs):
+        plan = self.plan
+        if self.stopped is not None or not (plan.can_miss or acquisition in self.needs):
             return
         if self._reason == "answered":
             self._reason = f"failed:{acquisition}"
-        if is_missing:
-            self._lost |= 1 << self.plan.costs.acquisitions.index(acquisition)
+        if plan.can_miss:
+            self._lost = plan.useless_without(self._lost | 1 << plan.costs.acquisitions.index(acquisition))
         else:
             self._leave(self._reason)
         if self.needs:
@@ -139,7 +139,7 @@ class Walk:
 
     def _take(self, values: Mapping[str, float]) -> None:
         """Keep values; everything that the plan may look at and that is or gets owned must be among them."""
-        arriving = self.plan.arriving(self.account.owned, self._asked)
+        arriving = self.plan.arriving(self.account.owned, self.asked)
         if values.keys() != arriving.keys():
             self._check(values, arriving)
         x = self._x
@@ -152,7 +152,7 @@ class Walk:
         for name in values:
             if name not in number:
                 raise KeyError(f"The plan knows no feature {name!r}.")
-            if costs.feature_masks[number[name]] & ~(self.account.owned | self._asked):
+            if costs.feature_masks[number[name]] & ~(self.account.owned | self.asked):
                 raise KeyError(f"Feature {name!r} was supplied before it was bought: it needs {costs.needs[name]}.")
         missing = [name for name in arriving if name not in values]
         if missing:
@@ -175,7 +175,7 @@ class Walk:
             if asked is None:
                 self._leave("budget")
             elif asked:
-                self._asked = asked
+                self.asked = asked
                 self.needs = self.plan.acquisition_names(asked)
                 return
             else:
@@ -208,11 +208,10 @@ class Walk:
         words, trees = self.program.words, self.plan.dictionary.table  # type: ignore[attr-defined]
         have = self.account.owned | self._lost
         owned = np.frombuffer(have.to_bytes(words.shape[1] * 8, "little"), np.uint64)
-        evaluation = ledger.price(0, step.evaluated) > 0
         while self._complete < len(step.ends):
             end = len(step.ends)
             after = self.account
-            if evaluation:  # then each node is paid for when it is entered
+            if step.is_priced:  # then each node is paid for when it is entered
                 end = self._complete + 1
                 after = ledger.after(after, 0, self.plan.purchase(step.first + self._complete)[1])
             if after.total > self.budget:
@@ -274,7 +273,7 @@ class Walk:
         self._score()
         if self._reason == "answered":
             self._reason = reason
-        self._asked = 0
+        self.asked = 0
         self._root += 1
         if self._root < len(self.plan.roots):
             self._begin(self.plan.roots[self._root])
@@ -293,7 +292,7 @@ class ListWalk:
         without: Sequence[str] = (),
     ) -> None:
         self.walks = [Walk(plan, budget, known, without, in_list=True) for known in given]
-        self._settle()
+        self.settle()
 
     @property
     def done(self) -> bool:
@@ -308,16 +307,16 @@ class ListWalk:
     def supply(self, row: int, values: Mapping[str, float]) -> None:
         """Give one document what it wanted."""
         self.walks[row].supply(values)
-        self._settle()
+        self.settle()
 
     def fail(self, row: int, acquisition: str) -> None:
         """One document cannot have an acquisition; the others go on without it."""
         self.walks[row].fail(acquisition)
-        self._settle()
+        self.settle()
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
         """Open the earliest gate at which documents wait, once no document can arrive there any more."""
-        while not self.needs:
+        while not any(walk.needs for walk in self.walks):
             waiting = [walk for walk in self.walks if walk.waiting is not None]
             if not waiting:
                 return

@@ -1,0 +1,73 @@
+"""What a request gets back: the answer, what it cost, and how it came about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of an extractor for one row: when it began (seconds after the request), how long it took, how it ended.
+
+    A call for several rows counts for each with its share. `outcome` is "ok", "cached", "running" or what went wrong.
+    """
+
+    name: str
+    price: float
+    began: float
+    seconds: float
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The value, the class probabilities if there are classes, the priced cost, and why it stopped: "answered",
+    "budget", "deadline", or "failed:…" with the first acquisition that could not be had."""
+
+    value: Any
+    probabilities: NDArray[np.float64] | None
+    score: NDArray[np.float64]
+    tier: int
+    cost: float
+    stopped: str
+    acquired: tuple[str, ...]
+    elapsed: float
+    calls: tuple[Call, ...]
+    unit: str
+
+    @property
+    def measured(self) -> float:
+        """The seconds that its calls took, one after the other."""
+        return sum(call.seconds for call in self.calls)
+
+    def trace(self) -> str:
+        """The calls as a table, then the sum."""
+        head = ("call", self.unit, "began ms", "took ms", "outcome")
+        lines = [
+            (c.name, f"{c.price:g}", f"{c.began * 1e3:.3f}", f"{c.seconds * 1e3:.3f}", c.outcome) for c in self.calls
+        ]
+        total = ("in all", f"{self.cost:g}", f"{self.elapsed * 1e3:.3f}", f"{self.measured * 1e3:.3f}")
+        table = [head, *lines, (*total, f"{self.stopped}: {self.value}")]
+        widths = [max(len(line[i]) for line in table) for i in range(4)]
+        return "\n".join(
+            "  ".join([line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:4], widths[1:])), line[4]])
+            for line in table
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The documents of one query: `order` lists their numbers, best first; `answers` stand as the documents did."""
+
+    order: tuple[int, ...]
+    answers: tuple[Answer, ...]
+    elapsed: float
+
+    @property
+    def cost(self) -> float:
+        """What all documents cost together."""
+        return sum(answer.cost for answer in self.answers)

@@ -1,0 +1,47 @@
+"""A circuit breaker: an extractor that keeps failing is left alone for a while, then tried once."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+
+class Breaker:
+    """Opens after `failures` in a row; after `recovery` seconds one call may try again."""
+
+    def __init__(self, failures: int, recovery: float) -> None:
+        self.failures, self.recovery = failures, recovery
+        self.is_open = False
+        self._in_a_row = 0
+        self._retry_at = 0.0
+        self._lock = threading.Lock()
+
+    @property
+    def is_shut(self) -> bool:
+        """Whether nobody may call now. Asking does not use up the trial."""
+        return self.is_open and time.monotonic() < self._retry_at
+
+    def allows(self) -> bool:
+        """Whether a call may be made; while open, one caller in each `recovery` time is let through."""
+        if not self.is_open:
+            return True
+        with self._lock:
+            if time.monotonic() < self._retry_at:
+                return False
+            self._retry_at = time.monotonic() + self.recovery
+            return True
+
+    def succeeded(self) -> None:
+        """A call came back: closed again."""
+        if self._in_a_row:
+            with self._lock:
+                self._in_a_row = 0
+                self.is_open = False
+
+    def failed(self) -> None:
+        """A call failed."""
+        with self._lock:
+            self._in_a_row += 1
+            if self._in_a_row >= self.failures:
+                self.is_open = True
+                self._retry_at = time.monotonic() + self.recovery

@@ -1,0 +1,54 @@
+"""One call of an extractor, timed: what came of it for each row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import perf_counter
+from typing import Any, NamedTuple
+
+from miserly.acquire.extractor import Extractor
+
+Arguments = Sequence[tuple[Any, ...]]
+
+
+class Outcome(NamedTuple):
+    """How a call ended for one row: its result or the error, and the seconds that it took."""
+
+    result: Any
+    error: BaseException | None
+    seconds: float = 0.0
+    is_cached: bool = False
+
+
+def perform(e: Extractor, arguments: Arguments) -> list[Outcome]:
+    """Call an extractor for some rows on this thread; rows of one call share its time."""
+    began = perf_counter()
+    try:
+        results = e.one_each(e.function(*_together(e, arguments)), len(arguments))
+    except Exception as error:
+        return failed(error, arguments, perf_counter() - began)
+    return _shared(results, perf_counter() - began)
+
+
+async def perform_async(e: Extractor, arguments: Arguments) -> list[Outcome]:
+    """Await an extractor for some rows."""
+    began = perf_counter()
+    try:
+        results = e.one_each(await e.function(*_together(e, arguments)), len(arguments))
+    except Exception as error:
+        return failed(error, arguments, perf_counter() - began)
+    return _shared(results, perf_counter() - began)
+
+
+def failed(error: BaseException, arguments: Arguments, seconds: float = 0.0) -> list[Outcome]:
+    """The outcomes of a call that gave nothing."""
+    return [Outcome(None, error, seconds / len(arguments))] * len(arguments)
+
+
+def _together(e: Extractor, arguments: Arguments) -> tuple[Any, ...]:
+    """One call's arguments: those of the row, or a list of each over the rows."""
+    return tuple(list(column) for column in zip(*arguments)) if e.many else arguments[0]
+
+
+def _shared(results: list[Any], seconds: float) -> list[Outcome]:
+    return [Outcome(result, None, seconds / len(results)) for result in results]

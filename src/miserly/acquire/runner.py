@@ -1,0 +1,259 @@
+"""The on-demand runtime: a plan decides, row by row, what to compute next, and answers in time whatever happens."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Iterable, Sequence
+from queue import Empty, SimpleQueue
+from time import perf_counter
+from types import TracebackType
+from typing import Any, NamedTuple
+
+from miserly.acquire.answer import Answer, Ranking
+from miserly.acquire.breaker import Breaker
+from miserly.acquire.cache import Cache
+from miserly.acquire.extractor import Extractor
+from miserly.acquire.kit import Kit
+from miserly.acquire.outcome import Arguments, Outcome, perform
+from miserly.acquire.round import Job, Round
+from miserly.acquire.session import Session
+from miserly.acquire.workers import Deliver, Workers
+from miserly.plan import Plan
+
+FindLoop = Callable[[], asyncio.AbstractEventLoop]
+SHUT = Outcome(None, ConnectionError("left alone after repeated failures"))
+
+
+class Pair(NamedTuple):
+    """What extractors get as the row when documents are ranked."""
+
+    query: Any
+    document: Any
+
+
+class OnDemand:
+    """Runs a plan with extractors: buys what the plan asks for, within a budget and a deadline.
+
+    An extractor that fails `failures` times in a row is left alone for `recovery` seconds; answers do without it. Close
+    the runner, or use it in a `with` statement, to end its threads.
+    """
+
+    def __init__(
+        self, plan: Plan, extractors: Iterable[Extractor], *, failures: int = 5, recovery: float = 30.0
+    ) -> None:
+        self.plan = plan
+        self._kit = Kit(plan, extractors)
+        self._breakers = {e.name: Breaker(failures, recovery) for e in self._kit.extractors}
+        self._workers = Workers()
+        _warm_up(plan)
+
+    # ---- asking ---------------------------------------------------------------------------------------------------
+
+    def predict(self, row: Any, budget: float | None = None, deadline: float | None = None) -> Answer:
+        """Answer one row. The budget is in the plan's unit, the deadline in seconds from now."""
+        session = self._session(row, budget)
+        if deadline is None and self._kit.is_plain:
+            self._call_inline(session)
+        else:
+            self._drive(Round([session], _until(session.began, deadline)))
+        return session.answer()
+
+    async def apredict(self, row: Any, budget: float | None = None, deadline: float | None = None) -> Answer:
+        """The same without blocking the event loop: plain functions run on threads."""
+        session = self._session(row, budget)
+        await self._adrive(Round([session], _until(session.began, deadline)))
+        return session.answer()
+
+    def predict_many(
+        self, rows: Iterable[Any], budget: float | None = None, deadline: float | None = None
+    ) -> list[Answer]:
+        """Answer rows together, within one deadline: extractors declared with `many` are called once for all."""
+        began = perf_counter()
+        sessions = [self._session(row, budget) for row in rows]
+        self._drive(Round(sessions, _until(began, deadline)))
+        return [session.answer() for session in sessions]
+
+    def rank(
+        self, query: Any, documents: Iterable[Any], budget: float | None = None, deadline: float | None = None
+    ) -> Ranking:
+        """Rank documents within one deadline; extractors get a `Pair`, and the budget is for each document."""
+        began = perf_counter()
+        round_ = self._list_round(query, documents, budget, _until(began, deadline))
+        self._drive(round_)
+        return _ranking(round_, began)
+
+    async def arank(
+        self, query: Any, documents: Iterable[Any], budget: float | None = None, deadline: float | None = None
+    ) -> Ranking:
+        """The same without blocking the event loop."""
+        began = perf_counter()
+        round_ = self._list_round(query, documents, budget, _until(began, deadline))
+        await self._adrive(round_)
+        return _ranking(round_, began)
+
+    @property
+    def running(self) -> int:
+        """Calls that are running now, also those for which nobody waits any more."""
+        return self._workers.running
+
+    def close(self, timeout: float | None = None) -> int:
+        """End the threads, processes and tasks; running calls are let finish, for `timeout` seconds. Tells how many
+        calls did not end in time."""
+        return self._workers.close(timeout)
+
+    async def aclose(self, timeout: float | None = None) -> int:
+        """The same from an event loop, whose tasks end too."""
+        await self._workers.end_tasks()
+        return await asyncio.to_thread(self.close, timeout)
+
+    def __enter__(self) -> OnDemand:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # ---- drivers --------------------------------------------------------------------------------------------------
+
+    def _session(self, row: Any, budget: float | None) -> Session:
+        session = Session(self._kit, row)
+        given = session.free_values()
+        session.begin(self.plan.start(self._payable(session, budget), given, self._out_of_reach()))
+        return session
+
+    def _list_round(self, query: Any, documents: Iterable[Any], budget: float | None, until: float) -> Round:
+        sessions = [Session(self._kit, Pair(query, document)) for document in documents]
+        given = [session.free_values() for session in sessions]
+        walks = self.plan.start_list(len(sessions), budget, given, self._out_of_reach())
+        for session, walk in zip(sessions, walks.walks):
+            session.begin(walk)
+        return Round(sessions, until, walks.settle)
+
+    def _payable(self, session: Session, budget: float | None) -> float | None:
+        """Nothing at all where a linear plan lacks what was to be free: then its constant answers."""
+        return -1.0 if session.is_lost and not self.plan.can_miss else budget
+
+    def _out_of_reach(self) -> list[str]:
+        return [e.acquisition for e in self._kit.extractors if e.acquisition and self._breakers[e.name].is_shut]
+
+    def _call_inline(self, session: Session) -> None:
+        """Without a deadline, plain functions are called one after the other on the caller's thread."""
+        while not session.done:
+            for e in session.wanted():
+                session.start(e)
+                breaker = self._breakers[e.name]
+                if breaker.allows():
+                    outcome = perform(e, [session.arguments(e)])[0]
+                    self._count(breaker, outcome)
+                    session.give(e, outcome)
+                else:
+                    session.give(e, SHUT, is_final=True)
+
+    def _drive(self, round_: Round) -> None:
+        inbox: SimpleQueue[tuple[Job, Sequence[Outcome]]] = SimpleQueue()
+
+        def deliver(job: Job, outcomes: Sequence[Outcome]) -> None:
+            inbox.put((job, outcomes))
+
+        try:
+            while True:
+                for job in round_.next_jobs():
+                    self._start(job, round_, deliver, self._workers.loop, is_inline=round_.until == math.inf)
+                if round_.done:
+                    return
+                try:
+                    self._receive(round_, *inbox.get(timeout=round_.time_left))
+                except Empty:
+                    self._expire(round_)
+        finally:
+            round_.leave()
+
+    async def _adrive(self, round_: Round) -> None:
+        inbox: asyncio.Queue[tuple[Job, Sequence[Outcome]]] = asyncio.Queue()
+        loop = asyncio.get_running_loop()
+
+        def deliver(job: Job, outcomes: Sequence[Outcome]) -> None:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(inbox.put_nowait, (job, outcomes))
+
+        try:
+            while True:
+                for job in round_.next_jobs():
+                    self._start(job, round_, deliver, lambda: loop, is_inline=False)
+                if round_.done:
+                    return
+                try:
+                    async with asyncio.timeout(round_.time_left):
+                        job, outcomes = await inbox.get()
+                except TimeoutError:
+                    self._expire(round_)
+                else:
+                    self._receive(round_, job, outcomes)
+        finally:
+            round_.leave()
+
+    def _start(self, job: Job, round_: Round, deliver: Deliver, loop: FindLoop, is_inline: bool) -> None:
+        """Begin a call: here and now, on a worker or the event loop, or by asking the cache."""
+        e = job.extractor
+        if not self._breakers[e.name].allows():
+            round_.deliver(job, [SHUT] * len(job.sessions), is_final=True)
+            return
+        arguments = [session.arguments(e) for session in job.sessions]
+        if is_inline and e.is_plain:
+            deliver(job, perform(e, arguments))
+        elif e.cache is None:
+            self._workers.submit(job, arguments, deliver, loop)
+        else:
+            self._start_cached(job, e.cache, arguments, deliver, loop)
+
+    def _start_cached(self, job: Job, cache: Cache, arguments: Arguments, deliver: Deliver, loop: FindLoop) -> None:
+        """Take the result that is kept, join the call in flight, or make the call, for all who join it meanwhile."""
+        key = cache.key(job.sessions[0].row)
+
+        def land(job: Job, outcomes: Sequence[Outcome]) -> None:
+            cache.land(key, outcomes[0].result, outcomes[0].error)
+            deliver(job, outcomes)
+
+        if cache.ask(key, lambda result, error: deliver(job, [Outcome(result, error, is_cached=True)])):
+            self._workers.submit(job, arguments, land, loop)
+
+    def _receive(self, round_: Round, job: Job, outcomes: Sequence[Outcome]) -> None:
+        for outcome in outcomes:
+            self._count(self._breakers[job.extractor.name], outcome)
+        round_.deliver(job, outcomes)
+
+    def _expire(self, round_: Round) -> None:
+        for job in round_.expire():
+            self._breakers[job.extractor.name].failed()
+
+    @staticmethod
+    def _count(breaker: Breaker, outcome: Outcome) -> None:
+        if outcome.error is not None:
+            breaker.failed()
+        elif not outcome.is_cached:
+            breaker.succeeded()
+
+
+def _warm_up(plan: Plan) -> None:
+    """Walk once with nothing but missing values, so that the first request does not wait for compiled code."""
+    walk = plan.start(given=dict.fromkeys(plan.arriving(0, 0), math.nan))
+    while walk.needs:
+        walk.supply(dict.fromkeys(plan.arriving(walk.account.owned, walk.asked), math.nan))
+    _ = walk.best
+
+
+def _until(began: float, deadline: float | None) -> float:
+    if deadline is None:
+        return math.inf
+    if not deadline >= 0:
+        raise ValueError(f"The deadline is a number of seconds from now, got {deadline!r}.")
+    return began + deadline
+
+
+def _ranking(round_: Round, began: float) -> Ranking:
+    """Later tiers first, then higher scores; ties go to the document that came first."""
+    answers = tuple(session.answer() for session in round_.sessions)
+    order = sorted(range(len(answers)), key=lambda i: (-answers[i].tier, -answers[i].score[0]))
+    return Ranking(tuple(order), answers, perf_counter() - began)

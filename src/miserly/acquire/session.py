@@ -1,0 +1,169 @@
+"""One row on its way, without I/O: which extractors it wants called, and what comes of their results."""
+
+from __future__ import annotations
+
+import math
+from time import perf_counter
+from typing import Any
+
+from miserly.acquire.answer import Answer, Call
+from miserly.acquire.extractor import Extractor
+from miserly.acquire.kit import Kit, Wave
+from miserly.acquire.outcome import Outcome, perform
+from miserly.plan import Walk
+
+
+class Session:
+    """Between a walk and its driver: `wanted` are the calls to start now, `give` takes what they gave.
+
+    Results are kept for the extractors that need them; values go to the walk when all that it asked for is there.
+    """
+
+    def __init__(self, kit: Kit, row: Any) -> None:
+        self.kit, self.row, self.began = kit, row, perf_counter()
+        self.calls: list[Call] = []
+        self.running: dict[str, float] = {}
+        self._results: dict[str, Any] = {}
+        self._values: dict[str, float] = {}
+        self._failed: dict[str, str] = {}
+        self._tries: dict[str, int] = {}
+        self._reason: str | None = None
+        self._walk: Walk | None = None
+
+    def begin(self, walk: Walk) -> None:
+        """Go along with a walk that has begun."""
+        self._walk = walk
+        self.go_on()
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether something failed that was to be free."""
+        return self._reason is not None
+
+    @property
+    def walk(self) -> Walk:
+        """The row's way through the plan."""
+        assert self._walk is not None
+        return self._walk
+
+    @property
+    def done(self) -> bool:
+        """Whether the answer is final."""
+        return self.walk.stopped is not None
+
+    # ---- what a driver uses ---------------------------------------------------------------------------------------
+
+    def wanted(self) -> list[Extractor]:
+        """The calls that can start now."""
+        if not self.walk.needs:
+            return []
+        have, running, failed = self._results, self.running, self._failed
+        return [
+            e
+            for e in self._wave.extractors
+            if not (e.name in have or e.name in running or e.name in failed) and all(n in have for n in e.needs)
+        ]
+
+    def arguments(self, e: Extractor) -> tuple[Any, ...]:
+        """What an extractor is called with."""
+        return (self.row, *[self._results[n] for n in e.needs]) if e.needs else (self.row,)
+
+    def start(self, e: Extractor) -> None:
+        """Note that a call begins."""
+        self.running[e.name] = perf_counter()
+
+    def give(self, e: Extractor, outcome: Outcome, is_final: bool = False) -> None:
+        """Take the outcome of a call. A failed one is wanted again if the extractor has retries left."""
+        error = self._keep(e, outcome, self.running.pop(e.name))
+        if error is not None:
+            self._tries[e.name] = self._tries.get(e.name, 0) + 1
+            if is_final or self._tries[e.name] > e.retries:
+                self._fail(e, error)
+        if self.walk.needs:
+            self.go_on()
+
+    def give_up(self, reason: str) -> None:
+        """Answer now with what there is; calls still running are noted as such."""
+        now = perf_counter()
+        for name, began in self.running.items():
+            self._note(name, began, now - began, "running")
+        self.walk.stop(reason)
+
+    def free_values(self) -> dict[str, float]:
+        """Call what costs nothing, before the walk begins, and give the values of its features."""
+        wave = self.kit.wave(0, 0)
+        for e in wave.extractors:
+            began = perf_counter()
+            error = self._keep(e, perform(e, [self.arguments(e)])[0], began)
+            if error is not None:
+                self._fail(e, error)
+        return self._values_of(wave)
+
+    def answer(self) -> Answer:
+        """What the caller gets."""
+        walk = self.walk
+        best = walk.best
+        stopped = self._reason if self._reason and walk.stopped in ("answered", "budget") else str(walk.stopped)
+        elapsed = perf_counter() - self.began
+        return Answer(
+            best.value,
+            best.probabilities,
+            best.score,
+            best.tier,
+            walk.cost,
+            stopped,
+            tuple(walk.bought),
+            elapsed,
+            tuple(self.calls),
+            walk.plan.costs.unit,
+        )
+
+    # ---- inside ---------------------------------------------------------------------------------------------------
+
+    def go_on(self) -> None:
+        """Give the walk what it asked for, as long as all of that is there."""
+        walk = self.walk
+        while walk.needs:
+            self._wave = wave = self.kit.wave(walk.account.owned, walk.asked)
+            missing = [e for e in wave.extractors if e.name not in self._results]
+            lost = [e for e in missing if self._failed and self._is_lost(e)]
+            for e in lost:
+                self._fail(e, self._failed.get(e.name, "what it needs failed"))
+            if len(missing) > len(lost):
+                return
+            if not any(e.acquisition for e in lost):
+                walk.supply(self._values_of(wave))
+
+    def _is_lost(self, e: Extractor) -> bool:
+        return e.name in self._failed or any(name in self._failed for name in e.needs)
+
+    def _keep(self, e: Extractor, outcome: Outcome, began: float) -> str | None:
+        """Keep the result of a call and note how it went; gives what was wrong with it."""
+        error = outcome.error
+        if error is None:
+            try:
+                self._values.update(self.kit.values(e, outcome.result))
+                self._results[e.name] = outcome.result
+            except Exception as wrong:
+                error = wrong
+        text = None if error is None else f"{type(error).__name__}: {error}"
+        self._note(e.name, began, outcome.seconds, text or ("cached" if outcome.is_cached else "ok"))
+        return text
+
+    def _fail(self, e: Extractor, error: str) -> None:
+        """An extractor will not give anything for this row: the walk goes on without it, as far as it can."""
+        self._failed[e.name] = error
+        if self._walk is not None and e.acquisition:
+            self._walk.fail(e.acquisition)
+            return
+        self._reason = self._reason or f"failed:{e.name}"
+        if self._walk is not None and not self._walk.plan.can_miss:
+            self._walk.stop(self._reason)
+
+    def _values_of(self, wave: Wave) -> dict[str, float]:
+        """The values of the features that a wave gives; those whose extractor failed are missing."""
+        values, failed = self._values, self._failed
+        return {f: math.nan if failed and by in failed else values[f] for f, by in wave.features}
+
+    def _note(self, name: str, began: float, seconds: float, outcome: str) -> None:
+        self.calls.append(Call(name, self.kit.price[name], began - self.began, seconds, outcome))
