@@ -115,3 +115,10 @@ def test_failures_are_not_kept():
 def test_bad_caches(bad):
     with pytest.raises(ValueError, match="cache"):
         Cache(key, **bad)
+
+
+@pytest.mark.parametrize("wrong", [lambda row: row.nothing, lambda row: []], ids=["raises", "unhashable"])
+def test_a_key_that_does_not_fit_the_row_is_a_failure_of_the_extractor(wrong):
+    _, runner = counted(Cache(wrong, ttl=60.0))
+    with runner:
+        assert runner.predict(("a", 1.0)).stopped == "failed:x"

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from miserly.acquire import OnDemand, readers
-from oracles.extractors import extractors_of, own_threads, rows_of
+from oracles.extractors import extractors_of, of_documents, own_threads, rows_of
 from oracles.hand_built import PLANS, rows
 from oracles.random_plans import random_budgets, random_plan, random_rows
 
@@ -96,18 +96,7 @@ def test_the_documents_of_a_query(name, charge, deadline, many):
     X = rows(9, 11, 0.15, len(plan.costs.features))
     documents = rows_of(plan, X)
 
-    def unpack(extractors):
-        """Documents arrive as pairs with their query."""
-        for e in extractors:
-            inner = e.function
-
-            def read(pairs, *more, inner=inner):
-                return inner([p.document for p in pairs] if many else pairs.document, *more)
-
-            read.__name__ = inner.__name__
-            yield replace(e, function=read)
-
-    with OnDemand(plan, unpack(extractors_of(plan.costs, many=many))) as runner:
+    with OnDemand(plan, of_documents(extractors_of(plan.costs, many=many), many)) as runner:
         for budget in [None, *random_budgets(plan, X, None, 1)[:3]]:
             for ranking in (
                 runner.rank("query", documents, budget, deadline),

@@ -12,7 +12,7 @@ from miserly.acquire import OnDemand, extractor
 from miserly.costs import CostTable
 from miserly.plan import Node, Plan, RawFeatures
 from oracles.driver import drive
-from oracles.extractors import extractors_of, own_threads, rows_of
+from oracles.extractors import extractors_of, of_documents, own_threads, rows_of
 from oracles.hand_built import PLANS, rows
 
 FOREST = PLANS["forest"]()
@@ -254,6 +254,71 @@ def test_async_calls_are_cancelled_at_the_deadline_and_none_is_left():
         assert ended == [True]
         assert runner.running == 0
         assert not own_threads()
+
+
+def test_an_async_function_that_always_hangs_is_left_alone():
+    """Its calls are cancelled at the deadline, so they never fail by themselves."""
+    plan = Plan(CostTable.per_feature({"a": 1.0}), RawFeatures([0]), (Node([0], [1.0]),), [0.5])
+
+    @extractor("a", yields="a")
+    async def hang(row):
+        await asyncio.sleep(60.0)
+
+    with OnDemand(plan, [hang], failures=3) as runner:
+        reasons = [runner.predict(0, deadline=0.02).stopped for _ in range(5)]
+    assert reasons == ["deadline"] * 3 + ["failed:a"] * 2
+
+
+def test_a_function_that_is_only_late_is_not_left_alone():
+    plan = Plan(CostTable.per_feature({"a": 1.0}), RawFeatures([0]), (Node([0], [1.0]),), [0.5])
+
+    @extractor("a", yields="a")
+    def slow(row):
+        time.sleep(0.03)
+        return 1.0
+
+    with OnDemand(plan, [slow], failures=2) as runner:
+        for _ in range(4):
+            assert runner.predict(0, deadline=0.01).stopped == "deadline"
+            while runner.running:
+                time.sleep(0.005)
+        assert runner.predict(0).value == 1.5
+
+
+def test_one_deadline_for_all_documents():
+    plan = PLANS["rank"]()
+    release = threading.Event()
+    _, given = data(plan, 6)
+    first = plan.start().needs[0]
+
+    def break_up(name, row):
+        if name == first and row is given[3]:
+            release.wait(20.0)
+
+    runner = OnDemand(plan, of_documents(extractors_of(plan.costs, break_up=break_up)))
+    ranking = runner.rank("query", given, deadline=0.1)
+    assert ranking.elapsed < 10.0
+    assert {a.stopped for a in ranking.answers} == {"deadline"}, "the others wait at the gate for the one that hangs"
+    assert ranking.order[-1] == 3 or ranking.answers[3].score[0] == plan.prior[0]
+    release.set()
+    runner.close()
+
+
+def test_a_free_feature_that_fails():
+    """A linear plan answers with its constant, alone or among other documents; trees take it as missing."""
+    costs = CostTable(features=["a", "b"], needs={"a": [], "b": ["buy"]}, prices={"buy": 1.0})
+    plan = Plan(costs, RawFeatures([0, 1]), (Node([0], [1.0], passed=1), Node([1], [10.0])), [0.5])
+
+    @extractor(yields="a")
+    def free(row):
+        return {"a": 1.0 / (row.document if isinstance(row, tuple) else row)}
+
+    buy = extractor("buy", yields="b")(lambda row: 1.0)
+    runner = OnDemand(plan, [free, buy])
+    assert runner.predict(1.0).value == 11.5
+    answer = runner.predict(0.0)
+    assert (answer.value, answer.cost, answer.stopped) == (0.5, 0.0, "failed:free")
+    assert [a.value for a in runner.rank("q", [1.0, 0.0, 0.5]).answers] == [11.5, 0.5, 12.5]
 
 
 def test_a_request_that_is_cancelled_leaks_nothing():

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from dataclasses import replace
 
 from miserly.acquire import extractor
 from miserly.costs import set_bits
@@ -65,3 +66,14 @@ def _reading(acquisition, name, features, needs, is_async, many, break_up, optio
 def own_threads():
     """The runtime's threads that are alive."""
     return [t.name for t in threading.enumerate() if t.name.startswith("miserly-")]
+
+
+def of_documents(extractors, many=False):
+    """The same for documents, which arrive as pairs with their query."""
+    for e in extractors:
+
+        def read(pairs, *more, inner=e.function):
+            return inner([p.document for p in pairs] if many else pairs.document, *more)
+
+        read.__name__ = e.function.__name__
+        yield replace(e, function=read)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """One call of an extractor for one row: when it began (seconds after the request), how long it took, how it ended.
 
     A call for several rows counts for each with its share. `outcome` is "ok", "cached", "running" or what went wrong.

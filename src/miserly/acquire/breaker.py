@@ -31,17 +31,12 @@ class Breaker:
             self._retry_at = time.monotonic() + self.recovery
             return True
 
-    def succeeded(self) -> None:
-        """A call came back: closed again."""
-        if self._in_a_row:
-            with self._lock:
-                self._in_a_row = 0
-                self.is_open = False
-
-    def failed(self) -> None:
-        """A call failed."""
+    def count(self, is_good: bool) -> None:
+        """A call came back, which closes it, or failed."""
+        if is_good and not self._in_a_row:
+            return
         with self._lock:
-            self._in_a_row += 1
-            if self._in_a_row >= self.failures:
-                self.is_open = True
+            self._in_a_row = 0 if is_good else self._in_a_row + 1
+            self.is_open = self._in_a_row >= self.failures
+            if self.is_open:
                 self._retry_at = time.monotonic() + self.recovery

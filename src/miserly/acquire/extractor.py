@@ -54,21 +54,20 @@ class Extractor:
             raise ValueError(f"Extractor {self.name!r} got {n_rows} rows and returned {len(given)} results.")
         return given
 
-    def read(self, result: Any) -> Mapping[str, Any]:
-        """What it returned as values by feature: a mapping, a list in the order of `yields`, or one value for one."""
-        if isinstance(result, Mapping):
-            if any(name not in result for name in self.yields):
+    def read(self, result: Any) -> list[Any]:
+        """The values in the order of `yields`, of a mapping, of a list in that order, or of one value for one."""
+        if type(result) is dict or isinstance(result, Mapping):
+            try:
+                return [result[name] for name in self.yields]
+            except KeyError:
                 lost = [name for name in self.yields if name not in result]
-                raise ValueError(f"Extractor {self.name!r} promised {lost} and did not return it.")
-            return result
+                raise ValueError(f"Extractor {self.name!r} promised {lost} and did not return it.") from None
         if len(self.yields) == 1:
-            return {self.yields[0]: result}
-        if not self.yields:
-            return {}
-        values = list(result)
+            return [result]
+        values = list(result) if self.yields else []
         if len(values) != len(self.yields):
             raise ValueError(f"Extractor {self.name!r} yields {len(self.yields)} features, returned {len(values)}.")
-        return dict(zip(self.yields, values))
+        return values
 
 
 def extractor(

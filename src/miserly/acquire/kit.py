@@ -73,18 +73,11 @@ class Kit:
 
     def values(self, extractor: Extractor, result: Any) -> dict[str, float]:
         """The numbers that an extractor's result holds; None is a missing value, categories become their codes."""
+        codes = self._codes
         return {
-            name: self._number(name, value)
-            for name, value in extractor.read(result).items()
-            if name in extractor.yields
+            name: codes[name].get(value, math.nan) if name in codes else math.nan if value is None else float(value)
+            for name, value in zip(extractor.yields, extractor.read(result))
         }
-
-    def _number(self, name: str, value: Any) -> float:
-        if type(value) is float:
-            return value
-        if name in self._codes:
-            return self._codes[name].get(value, math.nan)
-        return math.nan if value is None else float(value)
 
     # ---- checks when the runner is made -----------------------------------------------------------------------
 

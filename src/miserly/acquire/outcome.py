@@ -30,6 +30,18 @@ def perform(e: Extractor, arguments: Arguments) -> list[Outcome]:
     return _shared(results, perf_counter() - began)
 
 
+def perform_one(e: Extractor, arguments: tuple[Any, ...]) -> Outcome:
+    """The same for one row."""
+    if e.many:
+        return perform(e, [arguments])[0]
+    began = perf_counter()
+    try:
+        result = e.function(*arguments)
+    except Exception as error:
+        return Outcome(None, error, perf_counter() - began)
+    return Outcome(result, None, perf_counter() - began)
+
+
 async def perform_async(e: Extractor, arguments: Arguments) -> list[Outcome]:
     """Await an extractor for some rows."""
     began = perf_counter()

@@ -14,13 +14,18 @@ from miserly.acquire.session import Session
 class Job:
     """One call of an extractor, for one row or, with `many`, for several. `cancel` ends it if it can be ended."""
 
-    __slots__ = ("cancel", "expires", "extractor", "is_abandoned", "sessions")
+    __slots__ = ("began", "cancel", "extractor", "is_abandoned", "sessions")
 
     def __init__(self, extractor: Extractor, sessions: Sequence[Session]) -> None:
         self.extractor, self.sessions = extractor, sessions
-        self.expires = math.inf if extractor.timeout is None else perf_counter() + extractor.timeout
+        self.began = perf_counter()
         self.is_abandoned = False
         self.cancel: Callable[[], object] | None = None
+
+    @property
+    def expires(self) -> float:
+        """When its own time is up."""
+        return math.inf if self.extractor.timeout is None else self.began + self.extractor.timeout
 
     def abandon(self) -> None:
         """Nobody waits for it any more."""
@@ -30,24 +35,29 @@ class Job:
 
 
 class Round:
-    """The sessions of one request. `settle` opens gates that compare rows; `until` is the deadline."""
+    """The sessions of one request. `settle` opens gates that compare rows, if it can; `until` is the deadline."""
 
     def __init__(
-        self, sessions: Sequence[Session], until: float = math.inf, settle: Callable[[], object] | None = None
+        self, sessions: Sequence[Session], until: float = math.inf, settle: Callable[[], bool] | None = None
     ) -> None:
         self.sessions, self.until, self._settle = sessions, until, settle
+        self._began = perf_counter()
         self._fresh: list[Session] = list(sessions)
+        self._n_done = 0
         self._jobs: set[Job] = set()
+        self._timed: set[Job] = set()
 
     @property
     def done(self) -> bool:
         """Whether every row has its answer."""
-        return not self._fresh and all(session.done for session in self.sessions)
+        while self._n_done < len(self.sessions) and self.sessions[self._n_done].done:
+            self._n_done += 1
+        return self._n_done == len(self.sessions)
 
     @property
     def time_left(self) -> float | None:
         """Seconds until `expire` must be called; None if never."""
-        first = min((job.expires for job in self._jobs), default=math.inf)
+        first = min((job.expires for job in self._timed), default=math.inf)
         first = min(first, self.until)
         return None if first == math.inf else max(0.0, first - perf_counter())
 
@@ -64,6 +74,7 @@ class Round:
             together = e.many and e.cache is None
             jobs += [Job(e, sessions)] if together else [Job(e, [session]) for session in sessions]
         self._jobs.update(jobs)
+        self._timed.update(job for job in jobs if job.extractor.timeout is not None)
         return jobs
 
     def deliver(self, job: Job, outcomes: Sequence[Outcome], is_final: bool = False) -> None:
@@ -71,31 +82,32 @@ class Round:
         if job.is_abandoned or job not in self._jobs:
             return
         self._jobs.discard(job)
+        self._timed.discard(job)
         for session, outcome in zip(job.sessions, outcomes):
             session.give(job.extractor, outcome, is_final)
         self._fresh += job.sessions
-        if self._settle is not None and not any(session.walk.needs for session in job.sessions):
-            self._settle()
+        settle = self._settle
+        if settle is not None and not any(session.walk.needs for session in job.sessions) and settle():
             self._fresh = [session for session in self.sessions if not session.done]
             for session in self._fresh:
                 session.go_on()
 
     def expire(self) -> list[Job]:
-        """The time is up: for the whole request, or for single calls; gives the calls that were given up."""
+        """The time is up, for the whole request or for single calls; gives the calls that are to blame: those past
+        their own time, and those that took most of the request's."""
         now = perf_counter()
-        late = [job for job in self._jobs if now >= min(job.expires, self.until)]
         if now >= self.until:
             for session in self.sessions:
                 if not session.done:
                     session.give_up("deadline")
-            self._fresh = []
-            for job in late:
-                job.abandon()
-            self._jobs.clear()
-            return []
+            half = (self._began + self.until) / 2
+            late = [job for job in self._jobs if job.began <= half]
+            self.leave()
+            return late
+        late = [job for job in self._timed if now >= job.expires]
         for job in late:
             error = TimeoutError(f"no result within {job.extractor.timeout:g} s")
-            self.deliver(job, [Outcome(None, error, job.extractor.timeout or 0.0)] * len(job.sessions))
+            self.deliver(job, [Outcome(None, error, now - job.began)] * len(job.sessions))
             job.abandon()
         return late
 
@@ -104,3 +116,5 @@ class Round:
         for job in self._jobs:
             job.abandon()
         self._jobs.clear()
+        self._timed.clear()
+        self._fresh.clear()

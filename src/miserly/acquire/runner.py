@@ -15,7 +15,7 @@ from miserly.acquire.breaker import Breaker
 from miserly.acquire.cache import Cache
 from miserly.acquire.extractor import Extractor
 from miserly.acquire.kit import Kit
-from miserly.acquire.outcome import Arguments, Outcome, perform
+from miserly.acquire.outcome import Outcome, perform, perform_one
 from miserly.acquire.round import Job, Round
 from miserly.acquire.session import Session
 from miserly.acquire.workers import Deliver, Workers
@@ -107,6 +107,14 @@ class OnDemand:
         await self._workers.end_tasks()
         return await asyncio.to_thread(self.close, timeout)
 
+    async def __aenter__(self) -> OnDemand:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
     def __enter__(self) -> OnDemand:
         return self
 
@@ -120,20 +128,23 @@ class OnDemand:
     def _session(self, row: Any, budget: float | None) -> Session:
         session = Session(self._kit, row)
         given = session.free_values()
-        session.begin(self.plan.start(self._payable(session, budget), given, self._out_of_reach()))
+        session.begin(self.plan.start(-1.0 if self._is_lost(session) else budget, given, self._out_of_reach()))
         return session
 
     def _list_round(self, query: Any, documents: Iterable[Any], budget: float | None, until: float) -> Round:
         sessions = [Session(self._kit, Pair(query, document)) for document in documents]
         given = [session.free_values() for session in sessions]
-        walks = self.plan.start_list(len(sessions), budget, given, self._out_of_reach())
-        for session, walk in zip(sessions, walks.walks):
-            session.begin(walk)
+        listed = [i for i, session in enumerate(sessions) if not self._is_lost(session)]
+        walks = self.plan.start_list(len(listed), budget, [given[i] for i in listed], self._out_of_reach())
+        for i, walk in zip(listed, walks.walks):
+            sessions[i].begin(walk)
+        for i in set(range(len(sessions))) - set(listed):
+            sessions[i].begin(self.plan.start(-1.0, given[i]))
         return Round(sessions, until, walks.settle)
 
-    def _payable(self, session: Session, budget: float | None) -> float | None:
-        """Nothing at all where a linear plan lacks what was to be free: then its constant answers."""
-        return -1.0 if session.is_lost and not self.plan.can_miss else budget
+    def _is_lost(self, session: Session) -> bool:
+        """Whether a linear plan lacks what was to be free: then it buys nothing, and its constant answers."""
+        return session.lacks_free and not self.plan.can_miss
 
     def _out_of_reach(self) -> list[str]:
         return [e.acquisition for e in self._kit.extractors if e.acquisition and self._breakers[e.name].is_shut]
@@ -145,8 +156,8 @@ class OnDemand:
                 session.start(e)
                 breaker = self._breakers[e.name]
                 if breaker.allows():
-                    outcome = perform(e, [session.arguments(e)])[0]
-                    self._count(breaker, outcome)
+                    outcome = perform_one(e, session.arguments(e))
+                    breaker.count(outcome.error is None)
                     session.give(e, outcome)
                 else:
                     session.give(e, SHUT, is_final=True)
@@ -164,7 +175,7 @@ class OnDemand:
                 if round_.done:
                     return
                 try:
-                    self._receive(round_, *inbox.get(timeout=round_.time_left))
+                    round_.deliver(*inbox.get(timeout=round_.time_left))
                 except Empty:
                     self._expire(round_)
         finally:
@@ -190,50 +201,55 @@ class OnDemand:
                 except TimeoutError:
                     self._expire(round_)
                 else:
-                    self._receive(round_, job, outcomes)
+                    round_.deliver(job, outcomes)
         finally:
             round_.leave()
 
     def _start(self, job: Job, round_: Round, deliver: Deliver, loop: FindLoop, is_inline: bool) -> None:
-        """Begin a call: here and now, on a worker or the event loop, or by asking the cache."""
+        """Begin a call: here and now, on a worker or the event loop, or by asking the cache.
+
+        Its outcome counts for the breaker also when nobody waits for it any more: late is not dead.
+        """
         e = job.extractor
-        if not self._breakers[e.name].allows():
+        breaker = self._breakers[e.name]
+        if not breaker.allows():
             round_.deliver(job, [SHUT] * len(job.sessions), is_final=True)
             return
-        arguments = [session.arguments(e) for session in job.sessions]
-        if is_inline and e.is_plain:
-            deliver(job, perform(e, arguments))
-        elif e.cache is None:
-            self._workers.submit(job, arguments, deliver, loop)
-        else:
-            self._start_cached(job, e.cache, arguments, deliver, loop)
 
-    def _start_cached(self, job: Job, cache: Cache, arguments: Arguments, deliver: Deliver, loop: FindLoop) -> None:
-        """Take the result that is kept, join the call in flight, or make the call, for all who join it meanwhile."""
-        key = cache.key(job.sessions[0].row)
-
-        def land(job: Job, outcomes: Sequence[Outcome]) -> None:
-            cache.land(key, outcomes[0].result, outcomes[0].error)
+        def done(job: Job, outcomes: Sequence[Outcome]) -> None:
+            breaker.count(outcomes[0].error is None)
             deliver(job, outcomes)
 
-        if cache.ask(key, lambda result, error: deliver(job, [Outcome(result, error, is_cached=True)])):
-            self._workers.submit(job, arguments, land, loop)
-
-    def _receive(self, round_: Round, job: Job, outcomes: Sequence[Outcome]) -> None:
-        for outcome in outcomes:
-            self._count(self._breakers[job.extractor.name], outcome)
-        round_.deliver(job, outcomes)
+        arguments = [session.arguments(e) for session in job.sessions]
+        if is_inline and e.is_plain:
+            done(job, perform(e, arguments))
+        elif e.cache is None:
+            self._workers.submit(job, arguments, done, loop)
+        else:
+            land = _by_cache(e.cache, job, done, deliver)
+            if land is not None:
+                self._workers.submit(job, arguments, land, loop)
 
     def _expire(self, round_: Round) -> None:
         for job in round_.expire():
-            self._breakers[job.extractor.name].failed()
+            self._breakers[job.extractor.name].count(False)
 
-    @staticmethod
-    def _count(breaker: Breaker, outcome: Outcome) -> None:
-        if outcome.error is not None:
-            breaker.failed()
-        elif not outcome.is_cached:
-            breaker.succeeded()
+
+def _by_cache(cache: Cache, job: Job, done: Deliver, deliver: Deliver) -> Deliver | None:
+    """Take the result that is kept, or join the call in flight. None of both: what to do with the call's outcome."""
+    try:
+        key = cache.key(job.sessions[0].row)
+        if not cache.ask(key, lambda result, error: deliver(job, [Outcome(result, error, is_cached=True)])):
+            return None
+    except Exception as error:  # the user's key is wrong for this row
+        deliver(job, [Outcome(None, error)])
+        return None
+
+    def land(job: Job, outcomes: Sequence[Outcome]) -> None:
+        cache.land(key, outcomes[0].result, outcomes[0].error)
+        done(job, outcomes)
+
+    return land
 
 
 def _warm_up(plan: Plan) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from miserly.acquire.answer import Answer, Call
 from miserly.acquire.extractor import Extractor
 from miserly.acquire.kit import Kit, Wave
-from miserly.acquire.outcome import Outcome, perform
+from miserly.acquire.outcome import Outcome, perform_one
 from miserly.plan import Walk
 
 
@@ -25,7 +25,7 @@ class Session:
         self.running: dict[str, float] = {}
         self._results: dict[str, Any] = {}
         self._values: dict[str, float] = {}
-        self._failed: dict[str, str] = {}
+        self._failed: set[str] = set()
         self._tries: dict[str, int] = {}
         self._reason: str | None = None
         self._walk: Walk | None = None
@@ -36,7 +36,7 @@ class Session:
         self.go_on()
 
     @property
-    def is_lost(self) -> bool:
+    def lacks_free(self) -> bool:
         """Whether something failed that was to be free."""
         return self._reason is not None
 
@@ -61,7 +61,8 @@ class Session:
         return [
             e
             for e in self._wave.extractors
-            if not (e.name in have or e.name in running or e.name in failed) and all(n in have for n in e.needs)
+            if not (e.name in have or e.name in running or e.name in failed)
+            and (not e.needs or all(name in have for name in e.needs))
         ]
 
     def arguments(self, e: Extractor) -> tuple[Any, ...]:
@@ -74,11 +75,11 @@ class Session:
 
     def give(self, e: Extractor, outcome: Outcome, is_final: bool = False) -> None:
         """Take the outcome of a call. A failed one is wanted again if the extractor has retries left."""
-        error = self._keep(e, outcome, self.running.pop(e.name))
-        if error is not None:
+        is_good = self._keep(e, outcome, self.running.pop(e.name))
+        if not is_good:
             self._tries[e.name] = self._tries.get(e.name, 0) + 1
             if is_final or self._tries[e.name] > e.retries:
-                self._fail(e, error)
+                self._fail(e)
         if self.walk.needs:
             self.go_on()
 
@@ -94,9 +95,8 @@ class Session:
         wave = self.kit.wave(0, 0)
         for e in wave.extractors:
             began = perf_counter()
-            error = self._keep(e, perform(e, [self.arguments(e)])[0], began)
-            if error is not None:
-                self._fail(e, error)
+            if not self._keep(e, perform_one(e, self.arguments(e)), began):
+                self._fail(e)
         return self._values_of(wave)
 
     def answer(self) -> Answer:
@@ -126,19 +126,22 @@ class Session:
         while walk.needs:
             self._wave = wave = self.kit.wave(walk.account.owned, walk.asked)
             missing = [e for e in wave.extractors if e.name not in self._results]
-            lost = [e for e in missing if self._failed and self._is_lost(e)]
-            for e in lost:
-                self._fail(e, self._failed.get(e.name, "what it needs failed"))
+            lost = self._lost(missing) if self._failed else []
             if len(missing) > len(lost):
                 return
             if not any(e.acquisition for e in lost):
                 walk.supply(self._values_of(wave))
 
-    def _is_lost(self, e: Extractor) -> bool:
-        return e.name in self._failed or any(name in self._failed for name in e.needs)
+    def _lost(self, missing: list[Extractor]) -> list[Extractor]:
+        """Those that cannot give anything because they, or what they need, failed; the walk is told."""
+        failed = self._failed
+        lost = [e for e in missing if e.name in failed or any(name in failed for name in e.needs)]
+        for e in lost:
+            self._fail(e)
+        return lost
 
-    def _keep(self, e: Extractor, outcome: Outcome, began: float) -> str | None:
-        """Keep the result of a call and note how it went; gives what was wrong with it."""
+    def _keep(self, e: Extractor, outcome: Outcome, began: float) -> bool:
+        """Keep the result of a call and note how it went; tells whether it went well."""
         error = outcome.error
         if error is None:
             try:
@@ -146,13 +149,13 @@ class Session:
                 self._results[e.name] = outcome.result
             except Exception as wrong:
                 error = wrong
-        text = None if error is None else f"{type(error).__name__}: {error}"
-        self._note(e.name, began, outcome.seconds, text or ("cached" if outcome.is_cached else "ok"))
-        return text
+        text = f"{type(error).__name__}: {error}" if error is not None else "cached" if outcome.is_cached else "ok"
+        self._note(e.name, began, outcome.seconds, text)
+        return error is None
 
-    def _fail(self, e: Extractor, error: str) -> None:
+    def _fail(self, e: Extractor) -> None:
         """An extractor will not give anything for this row: the walk goes on without it, as far as it can."""
-        self._failed[e.name] = error
+        self._failed.add(e.name)
         if self._walk is not None and e.acquisition:
             self._walk.fail(e.acquisition)
             return

@@ -107,7 +107,9 @@ class Workers:
             try:
                 outcomes = await perform_async(job.extractor, arguments)
             except BaseException as error:
-                self._finish(job, failed(error, arguments), deliver)
+                self._jobs.discard(job)
+                if not job.is_abandoned:
+                    deliver(job, failed(error, arguments))
                 raise
             self._finish(job, outcomes, deliver)
 

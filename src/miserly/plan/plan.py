@@ -195,7 +195,7 @@ class Plan(Frozen):
         learners = {int(t) for node in self.nodes for t in node.learners}
         return tuple(sorted({int(f) for t in learners for f in self.dictionary.features_of(t)}))
 
-    @property
+    @cached_property
     def can_miss(self) -> bool:
         """Whether its learners have a way for missing values, as trees do."""
         return isinstance(self.dictionary, Trees)

@@ -63,6 +63,9 @@ class Program:
         self.plan = plan
         self.ledger = plan.ledger
         self.words = plan.costs.needs_words
+        self.no_values = np.full(len(plan.costs.features), np.nan)
+        self.no_scores = np.zeros((1, 2 * plan.n_outputs + 1))
+        self.no_scores[:, : plan.n_outputs] = plan.prior
         uses = Counter(int(t) for node in plan.nodes for t in node.learners)
         shared = sorted(t for t, count in uses.items() if count > 1) if isinstance(plan.dictionary, Trees) else []
         self.keep = np.full(len(plan.dictionary), -1, np.int32)

@@ -24,8 +24,7 @@ class State:
     def __init__(self, program: Program, n_rows: int) -> None:
         self.plan, self.calibrated = program.plan, program.calibrated
         self.n_outputs = program.plan.n_outputs
-        self.columns: Numbers = np.zeros((n_rows, 2 * self.n_outputs + 1))
-        self.columns[:, : self.n_outputs] = program.plan.prior
+        self.columns: Numbers = program.no_scores.repeat(n_rows, axis=0)
         if self.calibrated:
             self.scale: Numbers = np.ones((n_rows, self.n_outputs))
             self.offset: Numbers = np.zeros((n_rows, self.n_outputs))

@@ -55,9 +55,9 @@ class Walk:
     ) -> None:
         self.plan = plan
         self.budget = budget
-        self.by_path = plan.charge == "path" and isinstance(plan.dictionary, Trees)
-        self.program = plan.program("all")
-        self.account: Account = self.program.ledger.empty
+        self.by_path = plan.charge == "path" and plan.can_miss
+        self.program = program = plan.program("all")
+        self.account: Account = program.ledger.empty
         self.tier = 0
         self.stopped: str | None = None
         self.needs: tuple[str, ...] = ()
@@ -68,10 +68,10 @@ class Walk:
         self.asked = 0
         self._lost = 0
         self._reason = "answered"
-        self._x = np.full(len(plan.costs.features), np.nan)
-        self._state = State(self.program, 1)
-        self._values = np.zeros(self.program.n_kept)
-        self._known = np.zeros(self.program.n_kept, bool)
+        self._x = program.no_values.copy()
+        self._state = State(program, 1)
+        self._values = np.zeros(program.n_kept)
+        self._known = np.zeros(program.n_kept, bool)
         self._root = self._complete = self._scored = 0
         self._take(given)
         if plan.roots:
@@ -314,12 +314,14 @@ class ListWalk:
         self.walks[row].fail(acquisition)
         self.settle()
 
-    def settle(self) -> None:
-        """Open the earliest gate at which documents wait, once no document can arrive there any more."""
+    def settle(self) -> bool:
+        """Open the earliest gate at which documents wait, once no document can arrive there; tells if any opened."""
+        opened = False
         while not any(walk.needs for walk in self.walks):
             waiting = [walk for walk in self.walks if walk.waiting is not None]
             if not waiting:
-                return
+                break
+            opened = True
             first = min((walk._root, walk.waiting.first) for walk in waiting if walk.waiting is not None)
             here = [w for w in waiting if w.waiting is not None and (w._root, w.waiting.first) == first]
             assert here[0].waiting is not None
@@ -328,3 +330,4 @@ class ListWalk:
             passed = passes(gate, scores, None, np.zeros(len(here), np.intp))
             for walk, on in zip(here, passed):
                 walk.follow(bool(on))
+        return opened

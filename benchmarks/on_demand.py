@@ -1,0 +1,125 @@
+"""The runtime's own time against calling the functions and LightGBM directly, and how far it overruns a deadline."""
+
+import asyncio
+import time
+
+import lightgbm
+import numpy as np
+
+from benchmarks.timing import best_of
+from miserly.acquire import OnDemand, extractor
+from miserly.costs import CostTable
+from miserly.estimators import GreedyMiserClassifier
+
+N_ROWS, N_REQUESTS, DEADLINE = 2000, 400, 0.010
+
+
+def main() -> None:
+    """Print both."""
+    own_time()
+    overruns()
+
+
+def aim(value: float, goal: float) -> str:
+    """Whether a figure is as small as it should be."""
+    return f" (goal {goal:g}: {'met' if value <= goal else 'MISSED'})"
+
+
+def own_time() -> None:
+    """200 trees over ten features of five acquisitions, each bought by a purchase of its own."""
+    X, y, costs = workload()
+    rows = X[:N_ROWS].tolist()
+    functions = [lambda row, i=2 * a: {f"f{i}": row[i], f"f{i + 1}": row[i + 1]} for a in range(5)]
+    peer = lightgbm.train({"objective": "binary", "num_leaves": 8, "verbose": -1}, lightgbm.Dataset(X, y), 200)
+
+    def directly() -> None:
+        for row in rows:
+            x = np.empty((1, 10))
+            for a, function in enumerate(functions):
+                values = function(row)
+                x[0, 2 * a], x[0, 2 * a + 1] = values[f"f{2 * a}"], values[f"f{2 * a + 1}"]
+            peer.predict(x, num_threads=1)
+
+    def calls() -> None:
+        for row in rows:
+            for function in functions:
+                function(row)
+
+    for charge in ("learner", "path"):
+        model = GreedyMiserClassifier(costs, tradeoff=2e-5, n_estimators=200, charge=charge).fit(X, y)
+        assert len(model.plan_.nodes) == 200
+        extractors = [extractor(f"a{a}", yields=[f"f{2 * a}", f"f{2 * a + 1}"])(f) for a, f in enumerate(functions)]
+        with OnDemand(model.plan_, extractors) as runner:
+
+            def on_demand(runner: OnDemand = runner) -> None:
+                for row in rows:
+                    runner.predict(row)
+
+            bought = np.mean([len(runner.predict(row).acquired) for row in rows])
+            ours, theirs, alone = best_of(5, on_demand, directly, calls)
+        own = (ours.cpu - alone.cpu * bought / 5) / N_ROWS * 1e6
+        ratio = ours.cpu / theirs.cpu
+        print(
+            f"  one row, by {charge:<8} {bought:.1f} calls, own time {own:6.1f} µs{aim(own, 100)}, "
+            f"{ratio:4.2f}× of the functions and LightGBM{aim(ratio, 2)}"
+        )
+
+
+def workload() -> tuple[np.ndarray, np.ndarray, CostTable]:
+    """Ten features of which all matter, two for each acquisition; rising prices, so that purchases come one by one."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6000, 10))
+    y = X @ np.repeat([1.0, 1.3, 1.6, 2.0, 2.4], 2) + rng.normal(size=6000) > 0
+    costs = CostTable(
+        features=[f"f{i}" for i in range(10)],
+        needs={f"f{i}": [f"a{i // 2}"] for i in range(10)},
+        prices={f"a{a}": price for a, price in enumerate((1.0, 5.0, 20.0, 50.0, 100.0))},
+    )
+    return X, y, costs
+
+
+def overruns() -> None:
+    """A deadline of 10 ms in the middle of calls that take longer: how late the answer is, best of three."""
+    X, y, costs = workload()
+    plan = GreedyMiserClassifier(costs, tradeoff=1e-5, n_estimators=50).fit(X, y).plan_
+    matrix = np.ones((900, 900))
+
+    def sleep(row: list[float]) -> None:
+        time.sleep(0.004)
+
+    def compute(row: list[float]) -> None:
+        matrix @ matrix
+
+    async def wait(row: list[float]) -> None:
+        await asyncio.sleep(0.004)
+
+    for name, work in (("async", wait), ("sleep", sleep), ("numpy", compute)):
+        late = min(_overrun(plan, work, X[0].tolist()) for _ in range(3))
+        print(f"  deadline of 10 ms, {name:<6} p99 of the overrun {late * 1e3:5.2f} ms{aim(late * 1e3, 2)}")
+
+
+def _overrun(plan: object, work: object, row: list[float]) -> float:
+    def made(a: int) -> object:
+        async def later(row: list[float]) -> tuple[float, float]:
+            await work(row)
+            return row[2 * a], row[2 * a + 1]
+
+        def plain(row: list[float]) -> tuple[float, float]:
+            work(row)
+            return row[2 * a], row[2 * a + 1]
+
+        function = later if asyncio.iscoroutinefunction(work) else plain
+        return extractor(f"a{a}", yields=[f"f{2 * a}", f"f{2 * a + 1}"], workers=64)(function)
+
+    late = []
+    with OnDemand(plan, [made(a) for a in range(5)]) as runner:
+        for _ in range(N_REQUESTS):
+            began = time.perf_counter()
+            answer = runner.predict(row, deadline=DEADLINE)
+            late.append(time.perf_counter() - began - DEADLINE if answer.stopped == "deadline" else 0.0)
+    assert np.mean(np.array(late) > 0) > 0.5, "the deadline must matter"
+    return float(np.quantile(late, 0.99))
+
+
+if __name__ == "__main__":
+    main()
