@@ -370,8 +370,9 @@ def test_a_deadline_of_zero_is_the_free_answer():
 # ---- everything at once -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("n", [300, pytest.param(10_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("is_async", [False, True])
-def test_hundreds_of_requests_under_fire(is_async):
+def test_requests_under_fire(is_async, n):
     """A tenth of the calls raise, a twentieth hang past the deadline, one extractor is dead."""
     _, given = data(FOREST, 40)
     rng, lock = np.random.default_rng(0), threading.Lock()
@@ -387,7 +388,7 @@ def test_hundreds_of_requests_under_fire(is_async):
     runner = OnDemand(FOREST, extractors_of(FOREST.costs, is_async=is_async, break_up=break_up, workers=4))
     known = {"answered", "deadline", *(f"failed:{e.name}" for e in extractors_of(FOREST.costs))}
     reasons = set()
-    for i in range(300):
+    for i in range(n):
         answer = runner.predict(given[i % 40], budget=20.0, deadline=0.005)
         reasons.add(answer.stopped)
         assert answer.cost <= 20.0

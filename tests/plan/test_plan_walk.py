@@ -195,7 +195,10 @@ def test_trees_go_on_without_an_acquisition_that_cannot_be_had(seed, charge):
         for i, x in enumerate(X):
             walk = drive(plan, x, budget, lost)
             np.testing.assert_array_equal(walk.best.score, result.score[i])
-            assert walk.cost == result.cost[i]
+            if budget is not None:
+                assert walk.cost == result.cost[i]
+            else:  # what proves useless later may have been bought before
+                assert walk.cost >= result.cost[i]
             assert not lost & set(walk.bought)
             assert walk.stopped in {*(f"failed:{a}" for a in lost), "budget" if result.out_of_budget[i] else "answered"}
 

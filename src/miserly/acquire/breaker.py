@@ -7,11 +7,12 @@ import time
 
 
 class Breaker:
-    """Opens after `failures` in a row; after `recovery` seconds one call may try again."""
+    """Opens after `failures` in a row; after `recovery` seconds one call may try again. `has_failed`: the last call."""
 
     def __init__(self, failures: int, recovery: float) -> None:
         self.failures, self.recovery = failures, recovery
         self.is_open = False
+        self.has_failed = False
         self._in_a_row = 0
         self._retry_at = 0.0
         self._lock = threading.Lock()
@@ -33,10 +34,11 @@ class Breaker:
 
     def count(self, is_good: bool) -> None:
         """A call came back, which closes it, or failed."""
-        if is_good and not self._in_a_row:
+        if is_good and not self.has_failed:
             return
         with self._lock:
             self._in_a_row = 0 if is_good else self._in_a_row + 1
+            self.has_failed = not is_good
             self.is_open = self._in_a_row >= self.failures
             if self.is_open:
                 self._retry_at = time.monotonic() + self.recovery

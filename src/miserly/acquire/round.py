@@ -42,6 +42,8 @@ class Round:
     ) -> None:
         self.sessions, self.until, self._settle = sessions, until, settle
         self._began = perf_counter()
+        for session in sessions:
+            session.go_on()
         self._fresh: list[Session] = list(sessions)
         self._n_done = 0
         self._jobs: set[Job] = set()

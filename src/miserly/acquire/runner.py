@@ -54,7 +54,9 @@ class OnDemand:
         """Answer one row. The budget is in the plan's unit, the deadline in seconds from now."""
         session = self._session(row, budget)
         if deadline is None and self._kit.is_plain:
-            self._call_inline(session)
+            session.call_plain(self._breakers)
+            if not session.done:
+                self._call_inline(session)
         else:
             self._drive(Round([session], _until(session.began, deadline)))
         return session.answer()
@@ -127,7 +129,7 @@ class OnDemand:
 
     def _session(self, row: Any, budget: float | None) -> Session:
         session = Session(self._kit, row)
-        given = session.free_values()
+        given = session.free_values() if self._kit.wave(0, 0).extractors else {}
         session.begin(self.plan.start(-1.0 if self._is_lost(session) else budget, given, self._out_of_reach()))
         return session
 
@@ -147,10 +149,13 @@ class OnDemand:
         return session.lacks_free and not self.plan.can_miss
 
     def _out_of_reach(self) -> list[str]:
-        return [e.acquisition for e in self._kit.extractors if e.acquisition and self._breakers[e.name].is_shut]
+        """The acquisitions that nobody may try now."""
+        shut = [name for name, breaker in self._breakers.items() if breaker.is_open and breaker.is_shut]
+        return [name for name in shut if name in self.plan.costs.prices]
 
     def _call_inline(self, session: Session) -> None:
         """Without a deadline, plain functions are called one after the other on the caller's thread."""
+        session.go_on()
         while not session.done:
             for e in session.wanted():
                 session.start(e)

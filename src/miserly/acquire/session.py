@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from time import perf_counter
 from typing import Any
 
 from miserly.acquire.answer import Answer, Call
+from miserly.acquire.breaker import Breaker
 from miserly.acquire.extractor import Extractor
 from miserly.acquire.kit import Kit, Wave
 from miserly.acquire.outcome import Outcome, perform_one
@@ -33,7 +35,6 @@ class Session:
     def begin(self, walk: Walk) -> None:
         """Go along with a walk that has begun."""
         self._walk = walk
-        self.go_on()
 
     @property
     def lacks_free(self) -> bool:
@@ -72,6 +73,31 @@ class Session:
     def start(self, e: Extractor) -> None:
         """Note that a call begins."""
         self.running[e.name] = perf_counter()
+
+    def call_plain(self, breakers: Mapping[str, Breaker]) -> None:
+        """The short way while all goes well: call what is wanted, one after the other. Ends at the first trouble."""
+        walk, kit, have, values, row = self.walk, self.kit, self._results, self._values, self.row
+        while walk.needs:
+            wave = kit.wave(walk.account.owned, walk.asked)
+            for e in wave.extractors:
+                name = e.name
+                if name in have:
+                    continue
+                if breakers[name].has_failed:
+                    return
+                began = perf_counter()
+                try:
+                    result = e.function(*self.arguments(e)) if e.needs else e.function(row)
+                    seconds = perf_counter() - began
+                    values.update(kit.values(e, result))
+                except Exception as error:
+                    breakers[name].count(False)
+                    self.running[name] = began
+                    self.give(e, Outcome(None, error, perf_counter() - began))
+                    return
+                have[name] = result
+                self.calls.append(Call(name, kit.price[name], began - self.began, seconds, "ok"))
+            walk.supply({f: values[f] for f, _ in wave.features})
 
     def give(self, e: Extractor, outcome: Outcome, is_final: bool = False) -> None:
         """Take the outcome of a call. A failed one is wanted again if the extractor has retries left."""

@@ -204,27 +204,26 @@ class Walk:
 
     def _next_on_path(self) -> int | None:
         """What the next split on the row's own path lacks; 0 at the step's end, None where the budget forbids it."""
-        step, ledger = self._step, self.program.ledger
-        words, trees = self.program.words, self.plan.dictionary.table  # type: ignore[attr-defined]
+        step, ledger, program = self._step, self.program.ledger, self.program
         have = self.account.owned | self._lost
-        owned = np.frombuffer(have.to_bytes(words.shape[1] * 8, "little"), np.uint64)
-        while self._complete < len(step.ends):
-            end = len(step.ends)
-            after = self.account
+        owned = np.frombuffer(have.to_bytes(program.n_bytes, "little"), np.uint64)
+        n_nodes, learners = len(step.ends), step.learners
+        while self._complete < n_nodes:
+            end, after = n_nodes, self.account
             if step.is_priced:  # then each node is paid for when it is entered
                 end = self._complete + 1
                 after = ledger.after(after, 0, self.plan.purchase(step.first + self._complete)[1])
+                learners = step.learners[: step.ends[end - 1]]
             if after.total > self.budget:
                 return None
             self.account = after
-            learners = step.learners[: step.ends[end - 1]]
             self._entry, self._place, wants = kernels.walk_row_until_purchase(
-                self._x, trees, learners, words, owned, self._entry, self._place
+                self._x, program.trees, learners, program.words, owned, self._entry, self._place
             )
             if wants >= 0:
                 self._complete = max(self._complete, bisect_right(step.ends, self._entry, hi=end - 1))
                 asked = self.plan.costs.feature_masks[wants] & ~have
-                return asked if ledger.after(self.account, asked).total <= self.budget else None
+                return asked if ledger.after(after, asked).total <= self.budget else None
             self._complete = end
         return 0
 
@@ -240,7 +239,7 @@ class Walk:
         edges = (step.pointer[first : end + 1], step.column, step.weight)
         if isinstance(plan.dictionary, Trees):
             kept = (self.program.keep, self._values, self._known)
-            kernels.add_trees_to_row(self._x, plan.dictionary.table, learners, *edges, *kept, row)
+            kernels.add_trees_to_row(self._x, self.program.trees, learners, *edges, *kept, row)
         else:
             kernels.add_columns_to_row(self._x, plan.dictionary.columns[learners], *edges, row)  # type: ignore[attr-defined]
         self._scored = n_nodes
