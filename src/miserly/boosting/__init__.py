@@ -4,6 +4,7 @@ from miserly.boosting.backend import Backend, LocalBackend, NodeSums, Split
 from miserly.boosting.binning import BinnedData, bin_data
 from miserly.boosting.boost import Boosted, Round, Settings, boost, tree_table
 from miserly.boosting.grower import Grower, GrownTree, Limits
+from miserly.boosting.importing import import_trees
 from miserly.boosting.losses import LogLoss, Loss, SoftmaxLoss, SquaredHingeLoss, SquaredLoss
 from miserly.boosting.ranking import LambdaRankLoss
 from miserly.boosting.shop import PathShop, Shop
@@ -30,5 +31,6 @@ __all__ = [
     "SquaredLoss",
     "bin_data",
     "boost",
+    "import_trees",
     "tree_table",
 ]

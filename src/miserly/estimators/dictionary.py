@@ -1,0 +1,149 @@
+"""The dictionary of a post-processing learner: which weak learners it may weigh, and what each of them costs.
+
+`dictionary=None` means the raw features. Otherwise it is trees: a `plan.Trees` (what `miserly.import_trees` gives), a
+plan, an estimator that is fitted already (wrap it in scikit-learn's `FrozenEstimator` to keep it through a clone), or
+one that is not, which is then fitted to the same data first.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+from sklearn.base import clone
+
+from miserly.costs import CostTable, set_bits
+from miserly.estimators import constraints
+from miserly.plan import Dictionary, Plan, RawFeatures, Trees
+from miserly.solvers import Design, RawDesign, TreeDesign, raw_weights
+
+Floats = NDArray[np.float64]
+FIRST_ROWS = 256
+DICTIONARY: list[Any] = [None, Trees, Plan, constraints.has_methods("fit")]
+
+
+@dataclass(frozen=True)
+class Learners:
+    """Weak learners with their outputs as a design, and for each of its columns what it needs and costs.
+
+    Column j of the design is learner `number[j]` of the plan's `dictionary`; it needs the acquisitions `masks[j]`, as
+    bits, and its evaluation costs `evaluation[j]`. Raw features stand in an order that depends on their values, not on
+    their places: what is computed is the same to the bit if the user's columns are permuted.
+    """
+
+    costs: CostTable
+    dictionary: Dictionary
+    design: Design
+    number: NDArray[np.int32]
+    masks: tuple[int, ...]
+    evaluation: tuple[float, ...]
+
+    def price(self, columns: ArrayLike, owned: int = 0) -> float:
+        """What some columns cost together a row that owns some acquisitions."""
+        wanted = 0
+        for j in (chosen := np.asarray(columns, np.intp)):
+            wanted |= self.masks[j]
+        prices = self.costs.price_list
+        return math.fsum([*(prices[a] for a in set_bits(wanted & ~owned)), *(self.evaluation[j] for j in chosen)])
+
+    @property
+    def needs(self) -> NDArray[np.bool_]:
+        """Acquisition × column: N of the notes, what each column needs."""
+        table = np.zeros((len(self.costs.price_list), len(self.masks)), bool)
+        for j, mask in enumerate(self.masks):
+            table[list(set_bits(mask)), j] = True
+        return table
+
+    def for_node(self, weights: Floats, intercept: ArrayLike) -> tuple[NDArray[np.int32], Floats, Floats]:
+        """Learners, weights and bias of a plan's node that scores as these standardised weights (column × output) do.
+
+        Columns without weight are left out; the others stand in the order of the design.
+        """
+        raw, bias = raw_weights(self.design, weights, intercept)
+        used = np.flatnonzero(raw.any(axis=1))
+        return self.number[used], raw[used], bias
+
+
+def find_learners(
+    dictionary: Any, costs: CostTable, X: Any, y: np.ndarray, sample_weight: Floats | None = None
+) -> Learners:
+    """The learners that a `dictionary` parameter names, over checked data X whose columns `costs` is bound to."""
+    if dictionary is None:
+        order = _order_by_content(X)
+        raw = RawFeatures(np.arange(X.shape[1]))
+        return _priced(costs, raw, RawDesign(X, sample_weight, order), order.astype(np.int32))
+    trees = _trees_of(dictionary, costs, X, y, sample_weight)
+    if trees.n_features > X.shape[1]:
+        raise ValueError(
+            f"The dictionary's trees look at feature {trees.n_features - 1} (from 0), X has {X.shape[1]} columns. "
+            "Give the data that the trees were grown on, with the same columns."
+        )
+    return _priced(costs, trees, TreeDesign(trees, X, sample_weight), np.arange(len(trees), dtype=np.int32))
+
+
+def reads_missing(dictionary: Any) -> bool:
+    """Whether a dictionary can do with missing values: trees can, raw features cannot."""
+    return dictionary is not None
+
+
+def _trees_of(dictionary: Any, costs: CostTable, X: Any, y: np.ndarray, sample_weight: Floats | None) -> Trees:
+    found = dictionary
+    if hasattr(dictionary, "fit"):
+        found = getattr(dictionary, "plan_", None)
+        if found is None:
+            found = _fitted(dictionary, costs, X, y, sample_weight).plan_
+    if isinstance(found, Plan):
+        found = found.dictionary
+    if not isinstance(found, Trees):
+        raise ValueError(
+            f"The dictionary {type(dictionary).__name__} is over {type(found).__name__}, not over trees. Give a model "
+            "of boosted trees, or dictionary=None for the raw features."
+        )
+    return found
+
+
+def _fitted(model: Any, costs: CostTable, X: Any, y: np.ndarray, sample_weight: Floats | None) -> Any:
+    """The model fitted to checked data, which have lost their names: its prices are put in the columns' order here."""
+    model = clone(model)
+    if "costs" in model.get_params(deep=False):
+        own = costs if model.costs is None else model.costs
+        by_name = own.named and costs.named and own.each is None
+        model.set_params(costs=own.bind(costs.features) if by_name else own)
+    weighted = sample_weight is not None and "sample_weight" in inspect.signature(model.fit).parameters
+    model.fit(X, y, **({"sample_weight": sample_weight} if weighted else {}))
+    if not isinstance(getattr(model, "plan_", None), Plan):
+        raise ValueError(
+            f"{type(model).__name__} has no plan_. Fit it, and give miserly.import_trees(model) as the dictionary."
+        )
+    return model
+
+
+def _priced(costs: CostTable, dictionary: Dictionary, design: Design, number: NDArray[np.int32]) -> Learners:
+    evaluation = costs.evaluation_prices(len(dictionary))
+    masks = []
+    for t in number:
+        mask = 0
+        for f in dictionary.features_of(int(t)):
+            mask |= costs.feature_masks[f]
+        masks.append(mask)
+    return Learners(costs, dictionary, design, number, tuple(masks), tuple(evaluation[t] for t in number))
+
+
+def _order_by_content(X: Any) -> NDArray[np.intp]:
+    """Columns sorted by their values in the first rows; where these tie, by all their values."""
+    head = X[:FIRST_ROWS].toarray() if issparse(X) else X[:FIRST_ROWS]
+    order = np.lexsort(head[::-1])
+    if X.shape[1] > 1 and (head[:, order[1:]] == head[:, order[:-1]]).all(axis=0).any():
+        columns = X.tocsc() if issparse(X) else X
+        order = np.array(sorted(order, key=lambda j: _content(columns, j)), np.intp)
+    return order
+
+
+def _content(X: Any, j: int) -> bytes:
+    column = X[:, [j]].toarray() if issparse(X) else X[:, j]
+    return np.ascontiguousarray(column, np.float64).tobytes()

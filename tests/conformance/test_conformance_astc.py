@@ -1,0 +1,90 @@
+"""ASTC: scikit-learn's own checks and the cost battery, none of them skipped."""
+
+import numpy as np
+import pytest
+from sklearn.utils.estimator_checks import check_estimator
+
+from miserly.checks import ESTIMATOR_CHECKS, PLAN_CHECKS, check_estimator_costs
+from miserly.costs import CostTable
+from miserly.estimators import ASTCClassifier, ASTCRegressor, GreedyMiserClassifier, GreedyMiserRegressor
+
+UNIFORM = CostTable.uniform()
+TREES = {"n_estimators": 12, "min_samples_leaf": 1, "max_leaf_nodes": 4}
+
+
+@pytest.mark.parametrize(
+    ("model", "n_checks"),
+    [
+        (ASTCRegressor(UNIFORM, min_samples_leaf=5), 60),
+        (ASTCClassifier(UNIFORM, min_samples_leaf=5), 63),
+        (ASTCRegressor(UNIFORM, 2, soft=True, penalty=0), 60),
+        (ASTCClassifier(UNIFORM, 2, soft=True, threshold="half"), 63),
+        (ASTCRegressor(UNIFORM, dictionary=GreedyMiserRegressor(UNIFORM, **TREES)), 59),
+        (ASTCClassifier(UNIFORM, dictionary=GreedyMiserClassifier(UNIFORM, n_estimators=12)), 62),
+    ],
+    ids=["regressor", "classifier", "soft regressor", "soft classifier", "regressor of trees", "classifier of trees"],
+)
+def test_scikit_learns_contract(model, n_checks):
+    results = check_estimator(model, on_fail=None, on_skip=None)
+    wrong = {r["check_name"]: (r["status"], r["exception"]) for r in results if r["status"] != "passed"}
+    assert not wrong
+    assert len(results) == n_checks
+
+
+def shared_prices(evaluation=0.0):
+    """Seven features in three groups, with a price for each and one for the group; the last needs nothing."""
+    return CostTable(
+        features=[f"x{i}" for i in range(7)],
+        needs={f"x{i}": [f"own{i}", f"group{i // 3}"] if i < 6 else [] for i in range(7)},
+        prices={**{f"own{i}": 0.3 + i for i in range(6)}, **{f"group{i}": 1.7 for i in range(2)}},
+        evaluation=evaluation,
+    )
+
+
+def rows(n_rows, missing=0.0):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_rows, 7)) @ rng.normal(size=(7, 7)) + 5
+    y = X[:, 0] + np.abs(X[:, 3]) * 0.5 + X[:, 6] + 0.3 * rng.normal(size=n_rows)
+    X[rng.random(X.shape) < missing] = np.nan
+    return X, y
+
+
+TARGETS = {
+    "numbers": lambda y: y,
+    "two": lambda y: y > np.median(y),
+    "three": lambda y: np.digitize(y, np.quantile(y, [0.3, 0.7])),
+}
+MODELS = [
+    (ASTCRegressor(node_budget=3.0), "numbers"),
+    (ASTCRegressor(node_budget=np.array([2.5, 1.0, 4.0]), soft=True), "numbers"),
+    (ASTCClassifier(node_budget=3.0), "two"),
+    (ASTCClassifier(node_budget=3.0, threshold="half", penalty=0), "three"),
+]
+
+
+@pytest.mark.parametrize(("model", "target"), MODELS, ids=repr)
+@pytest.mark.parametrize("n_rows", [1000, 40])
+@pytest.mark.parametrize("costs", [shared_prices(), shared_prices(0.01), UNIFORM], ids=["shared", "fees", "uniform"])
+def test_cost_battery(model, target, n_rows, costs):
+    X, y = rows(n_rows)
+    ran = check_estimator_costs(model.set_params(costs=costs), X, TARGETS[target](y))
+    assert len(ran) == len(ESTIMATOR_CHECKS) == 5
+    assert len(PLAN_CHECKS) == 6
+
+
+@pytest.mark.parametrize(
+    ("model", "inner", "target"),
+    [
+        (ASTCRegressor(node_budget=6.0), GreedyMiserRegressor, "numbers"),
+        (ASTCClassifier(node_budget=6.0), GreedyMiserClassifier, "two"),
+        (ASTCClassifier(node_budget=6.0), GreedyMiserClassifier, "three"),
+    ],
+)
+@pytest.mark.parametrize("evaluation", [0.0, 0.01])
+def test_cost_battery_over_trees(model, inner, target, evaluation):
+    """The inner model is blind to cost, so that the unit of the prices does not change its trees."""
+    X, y = rows(1000, missing=0.1)
+    trees = inner(UNIFORM, tradeoff=0.0, n_estimators=20, max_depth=2, min_samples_leaf=50)
+    model = model.set_params(costs=shared_prices(evaluation), dictionary=trees)
+    check_estimator_costs(model, X, TARGETS[target](y))
+    assert len(model.fit(X, TARGETS[target](y)).plan_.nodes) > 1
