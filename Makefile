@@ -18,7 +18,7 @@ demo: .venv/ready
 	$(BIN)/miserly demo --out $(DEMO)
 
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 slow: .venv/ready
 	$(BIN)/python -m pytest -m slow
@@ -27,8 +27,8 @@ bench: .venv/peers
 	$(BIN)/python -m benchmarks
 
 lint: .venv/ready
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/ruff format --check src tests benchmarks examples
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 

@@ -25,6 +25,8 @@ _HOME = {
     "extractor": "miserly.acquire",
     "OnDemand": "miserly.acquire",
     "Cache": "miserly.acquire",
+    "Extractor": "miserly.acquire",
+    "profile": "miserly.acquire",
 }
 _ROOMS = (
     "acquire",

@@ -101,7 +101,7 @@ def test_a_dead_extractor_is_left_alone_then_tried_again():
         if name in dead:
             raise BrokenError
 
-    runner = OnDemand(FOREST, extractors_of(FOREST.costs, break_up=break_up), failures=3, recovery=0.2)
+    runner = OnDemand(FOREST, extractors_of(FOREST.costs, break_up=break_up), failures=3, recovery=20.0)
     for _ in range(10):
         assert runner.predict(given[0]).stopped == "failed:ask"
     assert calls.count("ask") == 3

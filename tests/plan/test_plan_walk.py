@@ -203,6 +203,19 @@ def test_trees_go_on_without_an_acquisition_that_cannot_be_had(seed, charge):
             assert walk.stopped in {*(f"failed:{a}" for a in lost), "budget" if result.out_of_budget[i] else "answered"}
 
 
+@pytest.mark.parametrize("name", ["anytime_trees", "forest", "shared_softmax", "confident"])
+def test_only_what_a_row_wanted_is_to_blame(name):
+    """Known to be out of reach, but not on the row's own path: the answer is what it would have been."""
+    plan, X = prepared(name, "path")
+    for x in X:
+        full = drive(plan, x)
+        others = set(plan.costs.acquisitions) - set(full.bought)
+        walk = drive(plan, x, budget=1e9, lost=others)
+        assert (walk.stopped, walk.cost) == ("answered", full.cost)
+        np.testing.assert_array_equal(walk.best.score, full.best.score)
+        assert drive(plan, x, budget=1e9, lost={full.bought[0]}).stopped == f"failed:{full.bought[0]}"
+
+
 @pytest.mark.parametrize("name", BY_QUERY)
 def test_a_document_that_fails_does_not_hold_up_its_query(name):
     plan, X = prepared(name, "learner", n=6)

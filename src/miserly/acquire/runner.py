@@ -35,12 +35,12 @@ class Pair(NamedTuple):
 class OnDemand:
     """Runs a plan with extractors: buys what the plan asks for, within a budget and a deadline.
 
-    An extractor that fails `failures` times in a row is left alone for `recovery` seconds; answers do without it. Close
-    the runner, or use it in a `with` statement, to end its threads.
+    An extractor that fails `failures` times in a row is left alone for a while, up to `recovery` seconds; answers do
+    without it. Close the runner, or use it in a `with` statement, to end its threads.
     """
 
     def __init__(
-        self, plan: Plan, extractors: Iterable[Extractor], *, failures: int = 5, recovery: float = 30.0
+        self, plan: Plan, extractors: Iterable[Extractor], *, failures: int = 8, recovery: float = 30.0
     ) -> None:
         self.plan = plan
         self._kit = Kit(plan, extractors)

@@ -66,7 +66,7 @@ class Walk:
         self.waiting: Step | None = None
         self._in_list = in_list
         self.asked = 0
-        self._lost = 0
+        self._dead = self._lost = 0  # acquisitions that cannot be had; these, and those that are no use without them
         self._reason = "answered"
         self._x = program.no_values.copy()
         self._state = State(program, 1)
@@ -116,18 +116,24 @@ class Walk:
 
     def fail(self, acquisition: str) -> None:
         """An acquisition cannot be had. Trees go on with its features missing, and nobody pays for it; other learners
-        cannot, so the answer of the last complete node stands. Either way `stopped` will tell."""
+        cannot, so the answer of the last complete node stands. `stopped` will tell, if the row wanted it."""
         plan = self.plan
         if self.stopped is not None or not (plan.can_miss or acquisition in self.needs):
             return
-        if self._reason == "answered":
-            self._reason = f"failed:{acquisition}"
+        if acquisition in self.needs:
+            self._blame(f"failed:{acquisition}")
         if plan.can_miss:
-            self._lost = plan.useless_without(self._lost | 1 << plan.costs.acquisitions.index(acquisition))
+            self._dead |= 1 << plan.costs.acquisitions.index(acquisition)
+            self._lost = plan.useless_without(self._dead)
         else:
             self._leave(self._reason)
         if self.needs:
             self._advance()
+
+    def _blame(self, reason: str) -> None:
+        """The first trouble is the reason that is told."""
+        if self._reason == "answered":
+            self._reason = reason
 
     def stop(self, reason: str) -> None:
         """End the walk with the best answer so far, for the driver's own reason (a deadline, say)."""
@@ -242,11 +248,27 @@ class Walk:
             kernels.add_trees_to_row(self._x, self.program.trees, learners, *edges, *kept, row)
         else:
             kernels.add_columns_to_row(self._x, plan.dictionary.columns[learners], *edges, row)  # type: ignore[attr-defined]
+        if self._dead:
+            self._blame_dead(learners, range(step.first + self._scored, step.first + n_nodes))
         self._scored = n_nodes
         last = step.first + n_nodes - 1
         self._state.finish(plan.nodes[last], ONE_ROW)
         self.exit[self._root] = last
         self.tier = plan.nodes[last].tier
+
+    def _blame_dead(self, learners: NDArray[np.int32], nodes: range) -> None:
+        """Tell if these nodes looked at something that could not be had."""
+        wanted = 0
+        if self.by_path:
+            met = np.zeros((1, self.program.words.shape[1]), np.uint64)
+            kernels.buy_paths(self._x[None], ONE_ROW, self.program.trees, learners, self.program.words, met)
+            wanted = int.from_bytes(met.tobytes(), "little")
+        else:
+            for k in nodes:
+                wanted |= self.plan.purchase(k)[0]
+        missed = self.plan.acquisition_names(wanted & self._dead)
+        if missed:
+            self._blame(f"failed:{missed[0]}")
 
     @property
     def gate_score(self) -> float:
@@ -270,8 +292,7 @@ class Walk:
     def _leave(self, reason: str) -> None:
         """This root is through: take the next one, or stop. A root that could not be paid leaves its mark."""
         self._score()
-        if self._reason == "answered":
-            self._reason = reason
+        self._blame(reason)
         self.asked = 0
         self._root += 1
         if self._root < len(self.plan.roots):
