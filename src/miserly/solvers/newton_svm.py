@@ -1,4 +1,4 @@
-"""The linear SVM with squared hinge loss, ½‖w‖² + ½C Σ μ_i max(0, 1 − y_i(wᵀz_i + b))², by Newton's method (MATH 3.1).
+"""The linear SVM with squared hinge loss, ½‖w‖² + ½C Σ μ_i max(0, 1 − y_i(wᵀz_i + b))², by Newton's method.
 
 With the rows inside the margin known, the minimum is a linear system. Each step solves it and goes to the exact minimum
 along the way there; when the rows inside no longer change, the answer is exact (Keerthi & DeCoste 2005).

@@ -1,0 +1,68 @@
+"""Trees and cascades of classifiers: scikit-learn's own checks and the cost battery, none of them skipped."""
+
+import numpy as np
+import pytest
+from sklearn.utils.estimator_checks import check_estimator
+
+from miserly.checks import ESTIMATOR_CHECKS, PLAN_CHECKS, check_estimator_costs
+from miserly.costs import CostTable
+from miserly.estimators import GreedyMiserRegressor
+from miserly.estimators.cronus import CronusClassifier, CronusRegressor
+from miserly.estimators.cscc import CSCCClassifier
+from miserly.estimators.cstc import CSTCClassifier, CSTCRegressor
+
+UNIFORM = CostTable.uniform()
+SKLEARN_CHECKS = {CSTCRegressor: 60, CSTCClassifier: 63, CSCCClassifier: 64, CronusRegressor: 60, CronusClassifier: 65}
+TARGETS_OF = {
+    CSTCRegressor: ["numbers"],
+    CSTCClassifier: ["two", "three"],
+    CSCCClassifier: ["two", "three"],
+    CronusRegressor: ["numbers"],
+    CronusClassifier: ["two"],
+}
+SHORT = {kind: {"n_stages": 3, "max_iter": 2} for kind in (CronusRegressor, CronusClassifier)}
+
+
+@pytest.mark.parametrize("kind", SKLEARN_CHECKS, ids=lambda kind: kind.__name__)
+def test_scikit_learns_contract(kind):
+    results = check_estimator(kind(UNIFORM, **SHORT.get(kind, {})), on_fail=None, on_skip=None)
+    wrong = [(r["check_name"], r["status"], r["exception"]) for r in results if r["status"] != "passed"]
+    assert not wrong
+    assert len(results) == SKLEARN_CHECKS[kind]
+
+
+def shared_prices():
+    """Seven features in three groups, with a price for each and one for the group; the last is free."""
+    return CostTable(
+        features=[f"x{i}" for i in range(7)],
+        needs={f"x{i}": [f"own{i}", f"group{i // 3}"] if i < 6 else [] for i in range(7)},
+        prices={**{f"own{i}": 0.3 + i for i in range(6)}, **{f"group{i}": 1.7 for i in range(2)}},
+        evaluation=0.01,
+    )
+
+
+# leaves of 60 rows: splits of small leaves tie between features, and then a permuted dictionary is another one
+TARGETS = {"numbers": lambda y: y, "two": lambda y: y > 2, "three": lambda y: np.digitize(y, [-2.0, 2.0])}
+TREES = GreedyMiserRegressor(n_estimators=15, min_samples_leaf=60, tradeoff=0.0)
+SETTINGS = {"raw": {}, "trees": {"dictionary": TREES}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "target"),
+    [(kind, target) for kind, targets in TARGETS_OF.items() for target in targets],
+)
+@pytest.mark.parametrize(
+    ("costs", "way"),
+    [(shared_prices(), "raw"), (shared_prices(), "trees"), (UNIFORM, "raw")],
+    ids=["shared", "shared trees", "uniform"],
+)
+def test_cost_battery(kind, target, costs, way):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(400, 7)) @ rng.normal(size=(7, 7)) + 3
+    y = X[:, 0] + X[:, 3] * np.sign(X[:, 4]) + 0.1 * rng.normal(size=400)
+    model = kind(costs, tradeoff=0.003, **SETTINGS[way], **SHORT.get(kind, {}))
+    ran = check_estimator_costs(model, X, TARGETS[target](y))
+    assert len(ran) == len(ESTIMATOR_CHECKS) == 5
+    assert len(PLAN_CHECKS) == 6
+    fitted = model.set_params(costs=costs.bind(7)).fit(X, TARGETS[target](y))
+    assert len(np.unique(fitted.plan_.run(X).exit)) > 1

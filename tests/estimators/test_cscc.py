@@ -1,0 +1,79 @@
+"""CSCC as an estimator: early exits that cost less, class weights, order, several classes."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score
+
+from miserly.estimators.cscc import CSCCClassifier
+from miserly.estimators.cstc import CSTCClassifier
+from oracles.rare import rare_class, stumps
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y, costs = rare_class(3000, 0)
+    return X[:1500], y[:1500], X[1500:], y[1500:], costs
+
+
+def precision(model, X, y):
+    return average_precision_score(y, model.rank_score(X))
+
+
+def test_most_rows_leave_early(data):
+    X, y, X_test, y_test, costs = data
+    one = CSCCClassifier(costs, tradeoff=3e-4, n_stages=1).fit(X, y)
+    model = CSCCClassifier(costs, tradeoff=1e-3, n_stages=3).fit(X, y)
+    exits = model.plan_.run(X_test).exit[:, 0]
+    assert model.n_stages_ == 3
+    assert np.mean(exits == 0) > 0.25
+    assert y_test[exits == 0].mean() < 0.3 * y_test.mean()
+    assert model.predict_cost(X_test).mean() < 0.8 * one.predict_cost(X_test).mean()
+    assert precision(model, X_test, y_test) > precision(one, X_test, y_test) - 0.02
+
+
+def test_the_objective_never_rises(data):
+    X, y, _, _, costs = data
+    model = CSCCClassifier(costs, tradeoff=3e-4).fit(X, y)
+    assert model.n_iter_ == len(model.objective_) - 1 > 0
+    assert max(np.diff(model.objective_)) <= 0
+
+
+def test_rows_that_left_rank_below(data):
+    X, y, X_test, _, costs = data
+    model = CSCCClassifier(costs, tradeoff=3e-4, n_stages=3).fit(X, y)
+    order, exits = model.rank_score(X_test), model.plan_.run(X_test).exit[:, 0]
+    for stage in range(2):
+        assert order[exits == stage].max() < order[exits > stage].min()
+
+
+def test_class_weights_move_the_answers(data):
+    X, y, X_test, _, costs = data
+    plain = CSCCClassifier(costs, tradeoff=3e-4, n_stages=3).fit(X, y)
+    balanced = CSCCClassifier(costs, tradeoff=3e-4, n_stages=3, class_weight="balanced").fit(X, y)
+    heavy = CSCCClassifier(costs, tradeoff=3e-4, n_stages=3, class_weight={0: 0.2, 1: 1.8}).fit(X, y)
+    assert balanced.predict(X_test).mean() > plain.predict(X_test).mean() + 0.03
+    assert heavy.predict(X_test).mean() > plain.predict(X_test).mean() + 0.03
+
+
+def test_one_stage_is_a_tree_of_one_node(data):
+    X, y, X_test, _, costs = data
+    cascade = CSCCClassifier(costs, tradeoff=3e-4, n_stages=1).fit(X, y)
+    tree = CSTCClassifier(costs, tradeoff=3e-4, max_depth=1).fit(X, y)
+    np.testing.assert_allclose(cascade.predict_proba(X_test), tree.predict_proba(X_test), rtol=1e-9)
+
+
+def test_trees_as_learners(data):
+    X, y, X_test, y_test, costs = data
+    trees = stumps(costs).fit(X, y)
+    model = CSCCClassifier(costs, tradeoff=1e-2, dictionary=trees).fit(X, y)
+    assert model.predict_cost(X_test).mean() < trees.predict_cost(X_test).mean()
+    assert precision(model, X_test, y_test) > 0.5
+
+
+def test_several_classes(data):
+    X, y, X_test, y_test, costs = data
+    three, three_test = y + (X[:, 2] > 0), y_test + (X_test[:, 2] > 0)
+    model = CSCCClassifier(costs, tradeoff=1e-4, n_stages=3).fit(X, three)
+    assert model.predict_proba(X_test).shape == (1500, 3)
+    assert model.score(X_test, three_test) > 0.8
+    assert not any(node.tier for node in model.plan_.nodes)
