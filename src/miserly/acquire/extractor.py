@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -54,20 +54,20 @@ class Extractor:
             raise ValueError(f"Extractor {self.name!r} got {n_rows} rows and returned {len(given)} results.")
         return given
 
-    def read(self, result: Any) -> list[Any]:
-        """The values in the order of `yields`, of a mapping, of a list in that order, or of one value for one."""
+    def read(self, result: Any, wanted: Sequence[int]) -> list[Any]:
+        """Some of the values that it `yields`, by place: of a mapping, a list in that order, or one value for one."""
+        names = self.yields
         if type(result) is dict or isinstance(result, Mapping):
             try:
-                return [result[name] for name in self.yields]
+                return [result[names[i]] for i in wanted]
             except KeyError:
-                lost = [name for name in self.yields if name not in result]
+                lost = [names[i] for i in wanted if names[i] not in result]
                 raise ValueError(f"Extractor {self.name!r} promised {lost} and did not return it.") from None
-        if len(self.yields) == 1:
-            return [result]
-        values = list(result) if self.yields else []
-        if len(values) != len(self.yields):
-            raise ValueError(f"Extractor {self.name!r} yields {len(self.yields)} features, returned {len(values)}.")
-        return values
+        if len(names) == 1:
+            return [result for _ in wanted]
+        if wanted and len(result) != len(names):
+            raise ValueError(f"Extractor {self.name!r} yields {len(names)} features, returned {len(result)}.")
+        return [result[i] for i in wanted]
 
 
 def extractor(

@@ -49,6 +49,11 @@ class Kit:
             name: {value: float(place) for place, value in enumerate(values)}
             for name, values in plan.notes.get("categories", {}).items()
         }
+        looked_at = set(used)
+        self._wanted: dict[str, tuple[list[str], list[int]]] = {}
+        for e in self.extractors:
+            places = [i for i, name in enumerate(e.yields) if name in looked_at]
+            self._wanted[e.name] = [e.yields[i] for i in places], places
         self._waves: dict[tuple[int, int], Wave] = {}
         for e in self.wave(0, 0).extractors:
             if not e.is_plain:
@@ -72,11 +77,13 @@ class Kit:
         return known
 
     def values(self, extractor: Extractor, result: Any) -> dict[str, float]:
-        """The numbers that an extractor's result holds; None is a missing value, categories become their codes."""
+        """The numbers in an extractor's result that the plan may look at; None is a missing value, categories become
+        their codes."""
+        names, places = self._wanted[extractor.name]
         codes = self._codes
         return {
             name: codes[name].get(value, math.nan) if name in codes else math.nan if value is None else float(value)
-            for name, value in zip(extractor.yields, extractor.read(result))
+            for name, value in zip(names, extractor.read(result, places))
         }
 
     # ---- checks when the runner is made -----------------------------------------------------------------------

@@ -118,7 +118,7 @@ def _measure(order: Sequence[Extractor], row: Any, own: tuple[float, float]) -> 
         cpu, wall = thread_time() - cpu, perf_counter() - wall
         times.append((max(0.0, cpu - own[0]), max(0.0, wall - own[1])))
         results[e.name] = e.one_each(result, 1)[0]
-        e.read(results[e.name])
+        e.read(results[e.name], range(len(e.yields)))
     return times
 
 
