@@ -224,26 +224,31 @@ def test_functions_that_hold_the_interpreters_lock_run_in_processes():
     assert runner.running == 0
 
 
-def test_async_calls_are_cancelled_at_the_deadline_and_none_is_left():
+def with_one_that_hangs():
+    """A runner whose first call never comes back; notes when calls begin and when they are gone."""
     plan = PLANS["anytime_trees"]()
     first = plan.start().needs[0]
-    ended = []
+    started, ended = [], []
 
     async def forever(row):
+        started.append(True)
         try:
             await asyncio.sleep(60.0)
         finally:
             ended.append(True)
 
-    others = [e for e in extractors_of(plan.costs, is_async=True) if e.name != first]
-    features = next(e.yields for e in extractors_of(plan.costs) if e.name == first)
-    _, given = data(plan, 1)
-    for how in ("plain", "loop"):
-        ended.clear()
-        runner = OnDemand(plan, [*others, extractor(first, yields=features)(forever)])
+    extractors = {e.name: e for e in extractors_of(plan.costs, is_async=True)}
+    extractors[first] = extractor(first, yields=extractors[first].yields)(forever)
+    return OnDemand(plan, extractors.values()), started, ended
 
-        async def ask(runner=runner):
-            answer = await runner.apredict(given[0], deadline=0.05)
+
+def test_async_calls_are_cancelled_at_the_deadline_and_none_is_left():
+    for how in ("plain", "loop"):
+        runner, _, ended = with_one_that_hangs()
+        _, given = data(runner.plan, 1)
+
+        async def ask(runner=runner, row=given[0]):
+            answer = await runner.apredict(row, deadline=0.05)
             await runner.aclose()
             assert len(asyncio.all_tasks()) == 1
             return answer
@@ -322,20 +327,7 @@ def test_a_free_feature_that_fails():
 
 
 def test_a_request_that_is_cancelled_leaks_nothing():
-    started, ended = [], []
-    plan = PLANS["anytime_trees"]()
-    first = plan.start().needs[0]
-
-    async def forever(row):
-        started.append(True)
-        try:
-            await asyncio.sleep(60.0)
-        finally:
-            ended.append(True)
-
-    others = [e for e in extractors_of(plan.costs, is_async=True) if e.name != first]
-    features = next(e.yields for e in extractors_of(plan.costs) if e.name == first)
-    runner = OnDemand(plan, [*others, extractor(first, yields=features)(forever)])
+    runner, started, ended = with_one_that_hangs()
 
     async def ask():
         task = asyncio.create_task(runner.apredict({}))

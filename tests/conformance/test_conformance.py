@@ -15,6 +15,7 @@ from miserly.baselines import (
 from miserly.checks import ESTIMATOR_CHECKS, PLAN_CHECKS, check_estimator_costs
 from miserly.costs import CostTable
 from miserly.estimators import GreedyMiserClassifier, GreedyMiserRanker, GreedyMiserRegressor
+from oracles.prices import shared_prices
 
 REGRESSORS = (GreedyMiserRegressor, GreedyMiserRanker, StagewiseRegressor, FeatureSubsetRegressor, PathTreeRegressor)
 CLASSIFIERS = (GreedyMiserClassifier, StagewiseClassifier, FeatureSubsetClassifier, PathTreeClassifier)
@@ -32,16 +33,6 @@ def test_scikit_learns_contract(kind):
     wrong = [(r["check_name"], r["status"], r["exception"]) for r in results if r["status"] != "passed"]
     assert not wrong
     assert len(results) == SKLEARN_CHECKS[kind]
-
-
-def shared_prices():
-    """Seven features in three groups, with a price for each and one for the group."""
-    return CostTable(
-        features=[f"x{i}" for i in range(7)],
-        needs={f"x{i}": [f"own{i}", f"group{i // 3}"] for i in range(7)},
-        prices={**{f"own{i}": 0.3 + i for i in range(7)}, **{f"group{i}": 1.7 for i in range(3)}},
-        evaluation=0.01,
-    )
 
 
 SETTINGS = {

@@ -7,6 +7,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from miserly.checks import ESTIMATOR_CHECKS, PLAN_CHECKS, check_estimator_costs
 from miserly.costs import CostTable
 from miserly.estimators import ASTCClassifier, ASTCRegressor, GreedyMiserClassifier, GreedyMiserRegressor
+from oracles.prices import shared_prices
 
 UNIFORM = CostTable.uniform()
 TREES = {"n_estimators": 12, "min_samples_leaf": 1, "max_leaf_nodes": 4}
@@ -29,16 +30,6 @@ def test_scikit_learns_contract(model, n_checks):
     wrong = {r["check_name"]: (r["status"], r["exception"]) for r in results if r["status"] != "passed"}
     assert not wrong
     assert len(results) == n_checks
-
-
-def shared_prices(evaluation=0.0):
-    """Seven features in three groups, with a price for each and one for the group; the last needs nothing."""
-    return CostTable(
-        features=[f"x{i}" for i in range(7)],
-        needs={f"x{i}": [f"own{i}", f"group{i // 3}"] if i < 6 else [] for i in range(7)},
-        prices={**{f"own{i}": 0.3 + i for i in range(6)}, **{f"group{i}": 1.7 for i in range(2)}},
-        evaluation=evaluation,
-    )
 
 
 def rows(n_rows, missing=0.0):
@@ -64,7 +55,11 @@ MODELS = [
 
 @pytest.mark.parametrize(("model", "target"), MODELS, ids=repr)
 @pytest.mark.parametrize("n_rows", [1000, 40])
-@pytest.mark.parametrize("costs", [shared_prices(), shared_prices(0.01), UNIFORM], ids=["shared", "fees", "uniform"])
+@pytest.mark.parametrize(
+    "costs",
+    [shared_prices(0.0, last_is_free=True), shared_prices(0.01, last_is_free=True), UNIFORM],
+    ids=["shared", "fees", "uniform"],
+)
 def test_cost_battery(model, target, n_rows, costs):
     X, y = rows(n_rows)
     ran = check_estimator_costs(model.set_params(costs=costs), X, TARGETS[target](y))
@@ -85,6 +80,6 @@ def test_cost_battery_over_trees(model, inner, target, evaluation):
     """The inner model is blind to cost, so that the unit of the prices does not change its trees."""
     X, y = rows(1000, missing=0.1)
     trees = inner(UNIFORM, tradeoff=0.0, n_estimators=20, max_depth=2, min_samples_leaf=50)
-    model = model.set_params(costs=shared_prices(evaluation), dictionary=trees)
+    model = model.set_params(costs=shared_prices(evaluation, last_is_free=True), dictionary=trees)
     check_estimator_costs(model, X, TARGETS[target](y))
     assert len(model.fit(X, TARGETS[target](y)).plan_.nodes) > 1

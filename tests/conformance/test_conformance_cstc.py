@@ -10,6 +10,7 @@ from miserly.estimators import GreedyMiserRegressor
 from miserly.estimators.cronus import CronusClassifier, CronusRegressor
 from miserly.estimators.cscc import CSCCClassifier
 from miserly.estimators.cstc import CSTCClassifier, CSTCRegressor
+from oracles.prices import shared_prices
 
 UNIFORM = CostTable.uniform()
 SKLEARN_CHECKS = {CSTCRegressor: 60, CSTCClassifier: 63, CSCCClassifier: 64, CronusRegressor: 60, CronusClassifier: 65}
@@ -31,16 +32,6 @@ def test_scikit_learns_contract(kind):
     assert len(results) == SKLEARN_CHECKS[kind]
 
 
-def shared_prices():
-    """Seven features in three groups, with a price for each and one for the group; the last is free."""
-    return CostTable(
-        features=[f"x{i}" for i in range(7)],
-        needs={f"x{i}": [f"own{i}", f"group{i // 3}"] if i < 6 else [] for i in range(7)},
-        prices={**{f"own{i}": 0.3 + i for i in range(6)}, **{f"group{i}": 1.7 for i in range(2)}},
-        evaluation=0.01,
-    )
-
-
 # leaves of 60 rows: splits of small leaves tie between features, and then a permuted dictionary is another one
 TARGETS = {"numbers": lambda y: y, "two": lambda y: y > 2, "three": lambda y: np.digitize(y, [-2.0, 2.0])}
 TREES = GreedyMiserRegressor(n_estimators=15, min_samples_leaf=60, tradeoff=0.0)
@@ -53,7 +44,7 @@ SETTINGS = {"raw": {}, "trees": {"dictionary": TREES}}
 )
 @pytest.mark.parametrize(
     ("costs", "way"),
-    [(shared_prices(), "raw"), (shared_prices(), "trees"), (UNIFORM, "raw")],
+    [(shared_prices(last_is_free=True), "raw"), (shared_prices(last_is_free=True), "trees"), (UNIFORM, "raw")],
     ids=["shared", "shared trees", "uniform"],
 )
 def test_cost_battery(kind, target, costs, way):

@@ -8,6 +8,7 @@ from miserly.baselines import EarlyExitClassifier, EarlyExitRanker
 from miserly.checks import ESTIMATOR_CHECKS, PLAN_CHECKS, check_estimator_costs
 from miserly.costs import CostTable
 from miserly.estimators import GreedyMiserClassifier, GreedyMiserRanker, GreedyMiserRegressor
+from oracles.prices import shared_prices
 
 UNIFORM = CostTable.uniform()
 SKLEARN_CHECKS = 59
@@ -40,16 +41,6 @@ def test_a_part_of_a_query_is_another_query(rule):
     else:
         with pytest.raises(AssertionError, match="not invariant"):
             check_methods_subset_invariance("EarlyExitRanker", model)
-
-
-def shared_prices():
-    """Seven features in three groups, with a price for each and one for the group."""
-    return CostTable(
-        features=[f"x{i}" for i in range(7)],
-        needs={f"x{i}": [f"own{i}", f"group{i // 3}"] for i in range(7)},
-        prices={**{f"own{i}": 0.3 + i for i in range(7)}, **{f"group{i}": 1.7 for i in range(3)}},
-        evaluation=0.01,
-    )
 
 
 BLIND = {"tradeoff": 0.0, "n_estimators": 20, "min_samples_leaf": 50}

@@ -7,6 +7,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from miserly.baselines import CostWeightedL1Classifier, CostWeightedL1Regressor, LinearSVM
 from miserly.checks import ESTIMATOR_CHECKS, PLAN_CHECKS, check_estimator_costs
 from miserly.costs import CostTable
+from oracles.prices import shared_prices
 
 SKLEARN_CHECKS = {CostWeightedL1Regressor: 60, CostWeightedL1Classifier: 63, LinearSVM: 63}
 
@@ -19,16 +20,6 @@ def test_scikit_learns_contract(kind):
     assert len(results) == SKLEARN_CHECKS[kind]
 
 
-def shared_prices():
-    """Seven features in three groups, with a price for each and one for the group; the last is free."""
-    return CostTable(
-        features=[f"x{i}" for i in range(7)],
-        needs={f"x{i}": [f"own{i}", f"group{i // 3}"] if i < 6 else [] for i in range(7)},
-        prices={**{f"own{i}": 0.3 + i for i in range(6)}, **{f"group{i}": 1.7 for i in range(2)}},
-        evaluation=0.01,
-    )
-
-
 MODELS = [
     *(CostWeightedL1Regressor(tradeoff=0.03, refit=refit) for refit in (True, False)),
     *(CostWeightedL1Classifier(tradeoff=0.03, refit=refit) for refit in (True, False)),
@@ -39,7 +30,7 @@ MODELS = [
 @pytest.mark.parametrize("model", MODELS, ids=repr)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("n_rows", [1000, 40])
-@pytest.mark.parametrize("costs", [shared_prices(), CostTable.uniform()], ids=["shared", "uniform"])
+@pytest.mark.parametrize("costs", [shared_prices(last_is_free=True), CostTable.uniform()], ids=["shared", "uniform"])
 def test_cost_battery(model, n_classes, n_rows, costs):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_rows, 7)) @ rng.normal(size=(7, 7)) + 5
