@@ -23,6 +23,14 @@ def sigmoid(z, out):
 
 
 @njit(cache=True, nogil=True)
+def two_classes(z, out):
+    """The probabilities of both classes from the one score."""
+    for i in range(z.shape[0]):
+        out[i, 1] = _sigmoid(z[i, 0])
+        out[i, 0] = 1.0 - out[i, 1]
+
+
+@njit(cache=True, nogil=True)
 def softmax(z, out):
     """Softmax of each row."""
     for i in range(z.shape[0]):

@@ -29,17 +29,14 @@ def sigmoid(z: Scores) -> Scores:
 
 def probabilities(link: Link, z: Scores, n_classes: int) -> Scores:
     """Probability of each class: rows × classes. Votes are shares of the pairs won, not calibrated."""
-    if link == "logistic":
+    if link == "logistic" and not (n_classes == 2 and z.shape[1] == 1):
         p = sigmoid(z)
-        if n_classes == 2 and z.shape[1] == 1:
-            out = np.empty((len(z), 2))
-            out[:, 1:] = p
-            out[:, :1] = 1.0 - p
-            return out
         total = p.sum(axis=1, keepdims=True)
         return np.where(total > 0, p / np.where(total > 0, total, 1.0), 1.0 / n_classes)
     out = np.empty((len(z), n_classes))
-    if link == "softmax":
+    if link == "logistic":
+        kernels.two_classes(z, out)
+    elif link == "softmax":
         kernels.softmax(z, out)
     elif link == "vote":
         kernels.vote(z, n_classes, out)
@@ -51,7 +48,7 @@ def probabilities(link: Link, z: Scores, n_classes: int) -> Scores:
 def labels(link: Link, z: Scores, classes: NDArray[Any]) -> NDArray[Any]:
     """The most probable class; ties go to the class that comes first, as in LibSVM."""
     if link == "logistic" and z.shape[1] == 1:
-        best: NDArray[Any] = classes[(z[:, 0] > 0).astype(np.intp)]
+        best: NDArray[Any] = classes.take((z[:, 0] > 0).view(np.int8))
         return best
     if link == "vote":
         z = probabilities(link, z, len(classes))
