@@ -8,6 +8,9 @@ from difflib import get_close_matches
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from miserly.acquire.extractor import Extractor
 from miserly.costs import CostTable, set_bits
 from miserly.plan import Plan
@@ -16,10 +19,15 @@ REMEMBERED = 1 << 14
 
 
 class Wave(NamedTuple):
-    """What one purchase takes: extractors in an order in which they can run, and who yields each feature."""
+    """What one purchase takes: extractors in an order in which they can run, and who yields each feature.
+
+    `columns` tells, for each extractor, into which columns of the row its values go, where all of them arrive now and
+    none is a category; else it is None.
+    """
 
     extractors: tuple[Extractor, ...]
     features: tuple[tuple[str, str], ...]
+    columns: tuple[NDArray[np.intp], ...] | None
 
 
 class Kit:
@@ -73,17 +81,29 @@ class Kit:
             chosen = tuple(
                 e for e in self.extractors if (e.acquisition in bought if e.acquisition else e.name in names)
             )
-            known = self._waves[owned, asked] = Wave(chosen, features)
+            known = self._waves[owned, asked] = Wave(chosen, features, self._columns(chosen, features))
         return known
+
+    def _columns(
+        self, extractors: tuple[Extractor, ...], features: tuple[tuple[str, str], ...]
+    ) -> tuple[NDArray[np.intp], ...] | None:
+        wanted = [self._wanted[e.name][0] for e in extractors]
+        given = {name for names in wanted for name in names}
+        if given != {name for name, _ in features} or given & self._codes.keys():
+            return None
+        return tuple(np.array([self.plan.feature_numbers[name] for name in names], np.intp) for names in wanted)
+
+    def read(self, extractor: Extractor, result: Any) -> list[Any]:
+        """What an extractor's result holds that the plan may look at."""
+        return extractor.read(result, self._wanted[extractor.name][1])
 
     def values(self, extractor: Extractor, result: Any) -> dict[str, float]:
         """The numbers in an extractor's result that the plan may look at; None is a missing value, categories become
         their codes."""
-        names, places = self._wanted[extractor.name]
-        codes = self._codes
+        names, codes = self._wanted[extractor.name][0], self._codes
         return {
             name: codes[name].get(value, math.nan) if name in codes else math.nan if value is None else float(value)
-            for name, value in zip(names, extractor.read(result, places))
+            for name, value in zip(names, self.read(extractor, result))
         }
 
     # ---- checks when the runner is made -----------------------------------------------------------------------

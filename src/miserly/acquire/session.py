@@ -75,29 +75,45 @@ class Session:
         self.running[e.name] = perf_counter()
 
     def call_plain(self, breakers: Mapping[str, Breaker]) -> None:
-        """The short way while all goes well: call what is wanted, one after the other. Ends at the first trouble."""
-        walk, kit, have, values, row = self.walk, self.kit, self._results, self._values, self.row
+        """The short way while all goes well: call what is wanted, one after the other, and put the values straight into
+        their columns. Ends at the first trouble."""
+        walk, kit, have, row = self.walk, self.kit, self._results, self.row
         while walk.needs:
             wave = kit.wave(walk.account.owned, walk.asked)
+            if wave.columns is None or any(e.name in have or breakers[e.name].has_failed for e in wave.extractors):
+                return
+            numbers = []
             for e in wave.extractors:
-                name = e.name
-                if name in have:
-                    continue
-                if breakers[name].has_failed:
-                    return
-                began = perf_counter()
+                name, began = e.name, perf_counter()
                 try:
                     result = e.function(*self.arguments(e)) if e.needs else e.function(row)
                     seconds = perf_counter() - began
-                    values.update(kit.values(e, result))
+                    numbers.append(kit.read(e, result))
                 except Exception as error:
                     breakers[name].count(False)
                     self.running[name] = began
+                    self._remember(wave)
                     self.give(e, Outcome(None, error, perf_counter() - began))
                     return
                 have[name] = result
                 self.calls.append(Call(name, kit.price[name], began - self.began, seconds, "ok"))
-            walk.supply({f: values[f] for f, _ in wave.features})
+            try:
+                walk.supply_columns(zip(wave.columns, numbers))
+            except (TypeError, ValueError):  # not all of them are numbers
+                self._remember(wave)
+                return
+
+    def _remember(self, wave: Wave) -> None:
+        """Read the results of a wave that has not arrived: what is no number is a failure after all."""
+        for e in wave.extractors:
+            if e.name in self._results:
+                try:
+                    self._values.update(self.kit.values(e, self._results[e.name]))
+                except Exception as wrong:
+                    del self._results[e.name]
+                    place = next(i for i, call in enumerate(self.calls) if call.name == e.name)
+                    self.calls[place] = self.calls[place]._replace(outcome=_in_words(wrong))
+                    self._fail(e)
 
     def give(self, e: Extractor, outcome: Outcome, is_final: bool = False) -> None:
         """Take the outcome of a call. A failed one is wanted again if the extractor has retries left."""
@@ -175,7 +191,7 @@ class Session:
                 self._results[e.name] = outcome.result
             except Exception as wrong:
                 error = wrong
-        text = f"{type(error).__name__}: {error}" if error is not None else "cached" if outcome.is_cached else "ok"
+        text = _in_words(error) if error is not None else "cached" if outcome.is_cached else "ok"
         self._note(e.name, began, outcome.seconds, text)
         return error is None
 
@@ -196,3 +212,7 @@ class Session:
 
     def _note(self, name: str, began: float, seconds: float, outcome: str) -> None:
         self.calls.append(Call(name, self.kit.price[name], began - self.began, seconds, outcome))
+
+
+def _in_words(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"

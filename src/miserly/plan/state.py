@@ -74,5 +74,6 @@ class State:
         confidence = None
         if node.gate.kind == "confidence":
             z = self.read(self.columns[rows, : self.n_outputs], rows)
-            confidence = self.plan.probabilities(np.ascontiguousarray(z)).max(axis=1)
+            p = self.plan.probabilities(np.ascontiguousarray(z))
+            confidence = p.max(axis=1) if len(p) != 1 else p.max(keepdims=True)[0]
         return passes(node.gate, self.gate_score(node, rows), confidence, query)
