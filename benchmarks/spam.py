@@ -1,7 +1,7 @@
 """Mails on demand against extracting everything: `python -m benchmarks.spam [--folds N] [--faults]`.
 
 SpamAssassin's mails in ten stratified folds; a quarter of the others is validation, which alone chooses the model (the
-cheapest within 0.1 points of the best there). CPU of a whole test fold, one mail at a time, best of five passes taken
+cheapest within 0.2 points of the best there). CPU of a whole test fold, one mail at a time, best of five passes taken
 in turn. `--faults` runs the first fold's model with extractors that raise, hang or are dead.
 """
 
@@ -39,7 +39,7 @@ from examples.spam.pipeline import (
 from miserly.acquire import Answer, Extractor, OnDemand
 from miserly.plan import Plan
 
-SEED, N_FOLDS, N_PASSES, N_PAID = 7, 10, 5, 500
+SEED, N_FOLDS, N_PASSES, N_PAID = 11, 10, 5, 500
 ALLOWED, GOAL, TOLERANCE = 0.3, 5.0, 0.2
 N_REQUESTS, DEADLINE, HANGS = 10_000, 0.05, 0.2
 
@@ -112,8 +112,8 @@ def report(folds: Sequence[Fold], n_mails: int) -> None:
     print(f"  loss {loss:+.2f} ± {half:.2f} points  (not significantly above {ALLOWED}: {verdict})")
     print(f"  CPU per mail: {mean.everything:.3f} ms with everything, {mean.measured:.3f} ms on demand")
     for what, theirs, goal in (
-        ("everything + its prediction", table[:, 2], GOAL),
-        ("extracting everything alone", table[:, 3], None),
+        ("extracting everything and predicting", table[:, 2], None),
+        ("extracting everything alone", table[:, 3], GOAL),
     ):
         ratio, spread = interval(theirs / table[:, 4], overlap)
         aim = "" if goal is None else f"  (goal {goal:g}: {'met' if ratio >= goal else 'MISSED'})"

@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _choose(fronts: Sequence[ms.Frontier], budget: float | None) -> Any:
     """What the last sweep offers for the wish; tells of the others too, to compare."""
-    rule = "the best within the budget" if budget is not None else "the cheapest within 0.1 points of its best"
+    rule = "the best within the budget" if budget is not None else "the cheapest within 0.2 points of its best"
     print(f"\nOf each sweep {rule} (validation mails):")
     for front in fronts[:-1]:
         print(f"  {front.name:<26} {_offer(front, budget)}")

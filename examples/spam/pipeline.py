@@ -24,7 +24,7 @@ TRADEOFFS = (1e-4, 3e-4)
 GREEDY_TRADEOFFS = (1e-3, 1e-2, 3e-2, 1e-1)
 THRESHOLDS = (0.7, 0.8, 0.85, 0.9, 0.93, 0.95, 0.97, 0.99, 1.0)
 OUT_OF_REACH = 1e6
-ALLOWED_LOSS = 0.001  # on validation mails: the best of many there is flattered, so ask for more than 0.3 points
+ALLOWED_LOSS = 0.002  # on validation mails: the best of many there is flattered, so ask for more than 0.3 points
 N_PASSES = 7
 ENOUGH_MAILS = 20
 
@@ -138,7 +138,7 @@ def _parts(data: Prepared) -> list[tuple[NDArray[np.float64], NDArray[np.int64]]
 
 
 def choose(front: ms.Frontier, budget: float | None = None) -> Any:
-    """The best model within a budget, or the cheapest within 0.1 points of the best (on validation mails)."""
+    """The best model within a budget, or the cheapest within 0.2 points of the best (on validation mails)."""
     if budget is not None:
         return front.choose_point(budget=budget)
     best = max(point.validation.quality for point in front.points)
