@@ -274,6 +274,19 @@ def test_an_async_function_that_always_hangs_is_left_alone():
     assert reasons == ["deadline"] * 3 + ["failed:a"] * 2
 
 
+def test_a_call_that_is_cancelled_before_it_begins_is_not_counted_for_ever():
+    """The deadline may come before the event loop has had time to start the call."""
+    runner, _, _ = with_one_that_hangs()
+    _, given = data(runner.plan, 1)
+    with runner:
+        for _ in range(30):
+            runner.predict(given[0], deadline=0.0)
+        end = time.perf_counter() + 10.0
+        while runner.running and time.perf_counter() < end:
+            time.sleep(0.005)
+        assert runner.running == 0
+
+
 def test_a_function_that_is_only_late_is_not_left_alone():
     plan = Plan(CostTable.per_feature({"a": 1.0}), RawFeatures([0]), (Node([0], [1.0]),), [0.5])
 

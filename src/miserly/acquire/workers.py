@@ -107,16 +107,19 @@ class Workers:
             try:
                 outcomes = await perform_async(job.extractor, arguments)
             except BaseException as error:
-                self._jobs.discard(job)
                 if not job.is_abandoned:
                     deliver(job, failed(error, arguments))
                 raise
             self._finish(job, outcomes, deliver)
 
+        def ended(task: asyncio.Task[None]) -> None:  # also if it was cancelled before it began
+            self._tasks.discard(task)
+            self._jobs.discard(job)
+
         def begin() -> None:
             task = loop.create_task(work())
             self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            task.add_done_callback(ended)
             if job.extractor.cache is None:
                 job.cancel = lambda: loop.call_soon_threadsafe(task.cancel) if not loop.is_closed() else None
                 if job.is_abandoned:
