@@ -99,9 +99,8 @@ def overruns() -> None:
 
     for name, work in (("async", wait), ("sleep", sleep), ("numpy", compute)):
         late, bare = min(_overrun(plan, work, X[0].tolist()) for _ in range(3))
-        print(
-            f"  deadline of 10 ms, {name:<6} p99 of the overrun {late * 1e3:5.2f} ms{aim(late * 1e3, 2)}, bare wait {bare * 1e3:.2f} ms"
-        )
+        figures = f"p99 of the overrun {late * 1e3:5.2f} ms{aim(late * 1e3, 2)}, bare wait {bare * 1e3:.2f} ms"
+        print(f"  deadline of 10 ms, {name:<6} {figures}")
 
 
 def _overrun(plan: object, work: object, row: list[float]) -> tuple[float, float]:
