@@ -45,6 +45,7 @@ def ways(plan):
     yield plain, lambda rows, budget: [plain.predict(row, budget) for row in rows]
     yield plain, lambda rows, budget: [plain.predict(row, budget, LONG) for row in rows]
     yield later, lambda rows, budget: [later.predict(row, budget) for row in rows]
+    yield together, lambda rows, budget: [together.predict(row, budget) for row in rows]
     yield together, lambda rows, budget: together.predict_many(rows, budget)
     yield together, lambda rows, budget: together.predict_many(rows, budget, LONG)
     for runner in (plain, later):

@@ -21,8 +21,8 @@ REMEMBERED = 1 << 14
 class Wave(NamedTuple):
     """What one purchase takes: extractors in an order in which they can run, and who yields each feature.
 
-    `columns` tells, for each extractor, into which columns of the row its values go, where all of them arrive now and
-    none is a category; else it is None.
+    `columns` tells, for each extractor, into which columns of the row its values go, where all of them arrive now, none
+    is a category and each is called for one row; else it is None.
     """
 
     extractors: tuple[Extractor, ...]
@@ -89,7 +89,8 @@ class Kit:
     ) -> tuple[NDArray[np.intp], ...] | None:
         wanted = [self._wanted[e.name][0] for e in extractors]
         given = {name for names in wanted for name in names}
-        if given != {name for name, _ in features} or given & self._codes.keys():
+        is_odd = any(e.many for e in extractors) or given & self._codes.keys()
+        if is_odd or given != {name for name, _ in features}:
             return None
         return tuple(np.array([self.plan.feature_numbers[name] for name in names], np.intp) for names in wanted)
 
