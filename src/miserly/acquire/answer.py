@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -51,11 +52,7 @@ class Answer:
         ]
         total = ("in all", f"{self.cost:g}", f"{self.elapsed * 1e3:.3f}", f"{self.measured * 1e3:.3f}")
         table = [head, *lines, (*total, f"{self.stopped}: {self.value}")]
-        widths = [max(len(line[i]) for line in table) for i in range(4)]
-        return "\n".join(
-            "  ".join([line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:4], widths[1:])), line[4]])
-            for line in table
-        )
+        return aligned(table)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +67,12 @@ class Ranking:
     def cost(self) -> float:
         """What all documents cost together."""
         return sum(answer.cost for answer in self.answers)
+
+
+def aligned(lines: Sequence[Sequence[str]]) -> str:
+    """Lines of cells as text: names to the left, figures to the right, the last cell as long as it is."""
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]) - 1)]
+    return "\n".join(
+        "  ".join([line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:-1], widths[1:])), line[-1]])
+        for line in lines
+    )

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly.acquire.answer import aligned
 from miserly.acquire.extractor import Extractor
 from miserly.acquire.kit import closures, in_order
 from miserly.costs import CostTable
@@ -48,11 +49,7 @@ class Profile:
             figures = [f"{of(t[e.name]) * 1e3:.4f}" for t in (self.cpu, self.wall) for of in STATISTICS.values()]
             shown = ", ".join(e.yields[:3]) + (f" and {len(e.yields) - 3} more" if len(e.yields) > 3 else "")
             lines.append((e.name, *figures, shown))
-        widths = [max(len(line[i]) for line in lines) for i in range(len(head) - 1)]
-        return "\n".join(
-            "  ".join([line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:-1], widths[1:])), line[-1]])
-            for line in lines
-        )
+        return aligned(lines)
 
     def compare(self, costs: CostTable, clock: Clock = "cpu", statistic: str = "mean") -> list[str]:
         """A warning for each acquisition whose share of the whole price is not the measured one, by a factor of two.

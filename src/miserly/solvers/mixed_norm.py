@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
+from miserly.costs import set_bits
+
 Floats = NDArray[np.float64]
 START_RIDGE = 1e-3
 SMALL = 1e-3
@@ -37,11 +39,9 @@ class AcquisitionNorm:
         """From the acquisitions of each learner as bit sets; what nobody needs, or what is free, is left out."""
         rows, columns = [], []
         for t, mask in enumerate(masks):
-            while mask:
-                low = mask & -mask
-                rows.append(low.bit_length() - 1)
+            for a in set_bits(mask):
+                rows.append(a)
                 columns.append(t)
-                mask ^= low
         needs = sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(prices), len(masks)))
         some = np.flatnonzero((np.asarray(prices, np.float64) > 0) & (np.diff(needs.indptr) > 0))
         return cls(np.asarray(evaluation, np.float64), np.asarray(prices, np.float64)[some], needs[some])
