@@ -11,7 +11,7 @@ from miserly.acquire import OnDemand, extractor
 from miserly.costs import CostTable
 from miserly.estimators import GreedyMiserClassifier
 
-N_ROWS, N_REQUESTS, DEADLINE = 2000, 300, 0.010
+N_ROWS, N_REQUESTS, DEADLINE = 500, 300, 0.010
 
 
 def main() -> None:
@@ -56,7 +56,7 @@ def own_time() -> None:
                     runner.predict(row)
 
             bought = np.mean([len(runner.predict(row).acquired) for row in rows])
-            ours, theirs, alone = best_of(5, on_demand, directly, calls)
+            ours, theirs, alone = best_of(20, on_demand, directly, calls)
         own = (ours.cpu - alone.cpu * bought / 5) / N_ROWS * 1e6
         ratio = ours.cpu / theirs.cpu
         print(

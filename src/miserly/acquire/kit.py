@@ -58,10 +58,8 @@ class Kit:
             for name, values in plan.notes.get("categories", {}).items()
         }
         looked_at = set(used)
-        self._wanted: dict[str, tuple[list[str], list[int]]] = {}
-        for e in self.extractors:
-            places = [i for i, name in enumerate(e.yields) if name in looked_at]
-            self._wanted[e.name] = [e.yields[i] for i in places], places
+        self.places = {e.name: [i for i, f in enumerate(e.yields) if f in looked_at] for e in self.extractors}
+        self._wanted = {e.name: [f for f in e.yields if f in looked_at] for e in self.extractors}
         self._waves: dict[tuple[int, int], Wave] = {}
         for e in self.wave(0, 0).extractors:
             if not e.is_plain:
@@ -87,24 +85,20 @@ class Kit:
     def _columns(
         self, extractors: tuple[Extractor, ...], features: tuple[tuple[str, str], ...]
     ) -> tuple[NDArray[np.intp], ...] | None:
-        wanted = [self._wanted[e.name][0] for e in extractors]
+        wanted = [self._wanted[e.name] for e in extractors]
         given = {name for names in wanted for name in names}
         is_odd = any(e.many for e in extractors) or given & self._codes.keys()
         if is_odd or given != {name for name, _ in features}:
             return None
         return tuple(np.array([self.plan.feature_numbers[name] for name in names], np.intp) for names in wanted)
 
-    def read(self, extractor: Extractor, result: Any) -> list[Any]:
-        """What an extractor's result holds that the plan may look at."""
-        return extractor.read(result, self._wanted[extractor.name][1])
-
     def values(self, extractor: Extractor, result: Any) -> dict[str, float]:
         """The numbers in an extractor's result that the plan may look at; None is a missing value, categories become
         their codes."""
-        names, codes = self._wanted[extractor.name][0], self._codes
+        codes, found = self._codes, extractor.read(result, self.places[extractor.name])
         return {
             name: codes[name].get(value, math.nan) if name in codes else math.nan if value is None else float(value)
-            for name, value in zip(names, self.read(extractor, result))
+            for name, value in zip(self._wanted[extractor.name], found)
         }
 
     # ---- checks when the runner is made -----------------------------------------------------------------------

@@ -80,15 +80,19 @@ class Session:
         walk, kit, have, row = self.walk, self.kit, self._results, self.row
         while walk.needs:
             wave = kit.wave(walk.account.owned, walk.asked)
-            if wave.columns is None or any(e.name in have or breakers[e.name].has_failed for e in wave.extractors):
+            if wave.columns is None:
                 return
             numbers = []
             for e in wave.extractors:
-                name, began = e.name, perf_counter()
+                name = e.name
+                if name in have or breakers[name].has_failed:
+                    self._remember(wave)
+                    return
+                began = perf_counter()
                 try:
                     result = e.function(*self.arguments(e)) if e.needs else e.function(row)
                     seconds = perf_counter() - began
-                    numbers.append(kit.read(e, result))
+                    numbers.append(e.read(result, kit.places[name]))
                 except Exception as error:
                     breakers[name].count(False)
                     self.running[name] = began

@@ -63,7 +63,6 @@ class Program:
         self.plan = plan
         self.ledger = plan.ledger
         self.words = plan.costs.needs_words
-        self.n_bytes = 8 * self.words.shape[1]
         self.trees = plan.dictionary.table if isinstance(plan.dictionary, Trees) else None
         self.no_values = np.full(len(plan.costs.features), np.nan)
         self.no_scores = np.zeros((1, 2 * plan.n_outputs + 1))

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from miserly.plan.plan import Plan
 
 ONE_ROW = np.zeros(1, np.intp)
+WORD = (1 << 64) - 1
 NOTHING: Mapping[str, float] = {}
 
 
@@ -58,6 +59,7 @@ class Walk:
         self.by_path = plan.charge == "path" and plan.can_miss
         self.program = program = plan.program("all")
         self.account: Account = program.ledger.empty
+        self._paid = self.account  # what it will be when what is asked for is paid
         self.tier = 0
         self.stopped: str | None = None
         self.needs: tuple[str, ...] = ()
@@ -68,6 +70,7 @@ class Walk:
         self.asked = 0
         self._dead = self._lost = 0  # acquisitions that cannot be had; these, and those that are no use without them
         self._reason = "answered"
+        self._owned = np.zeros(program.words.shape[1], np.uint64)
         self._x = program.no_values.copy()
         self._state = State(program, 1)
         self._values = np.zeros(program.n_kept)
@@ -120,7 +123,7 @@ class Walk:
         self._pay()
 
     def _pay(self) -> None:
-        self.account = self.program.ledger.after(self.account, self.asked)
+        self.account = self._paid
         self.bought += self.needs
         self._advance()
 
@@ -212,6 +215,7 @@ class Walk:
             if after.total > self.budget:
                 return None
             if wanted & ~self.account.owned:
+                self._paid = ledger.after(self.account, wanted)
                 return wanted & ~self.account.owned
             self.account = after
             self._complete = stop.n_nodes
@@ -222,7 +226,12 @@ class Walk:
         """What the next split on the row's own path lacks; 0 at the step's end, None where the budget forbids it."""
         step, ledger, program = self._step, self.program.ledger, self.program
         have = self.account.owned | self._lost
-        owned = np.frombuffer(have.to_bytes(program.n_bytes, "little"), np.uint64)
+        if not (step.is_priced or step.acquisitions & ~have) and self.account.total <= self.budget:
+            self._complete = len(step.ends)
+            return 0
+        owned = self._owned
+        for w in range(len(owned)):
+            owned[w] = have >> 64 * w & WORD
         n_nodes, learners = len(step.ends), step.learners
         while self._complete < n_nodes:
             end, after = n_nodes, self.account
@@ -239,7 +248,8 @@ class Walk:
             if wants >= 0:
                 self._complete = max(self._complete, bisect_right(step.ends, self._entry, hi=end - 1))
                 asked = self.plan.costs.feature_masks[wants] & ~have
-                return asked if ledger.after(after, asked).total <= self.budget else None
+                self._paid = ledger.after(after, asked)
+                return asked if self._paid.total <= self.budget else None
             self._complete = end
         return 0
 
