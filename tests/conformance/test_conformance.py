@@ -1,5 +1,7 @@
 """Every public estimator: scikit-learn's own checks and the cost battery, none of them skipped."""
 
+from inspect import signature
+
 import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import check_estimator
@@ -29,6 +31,8 @@ def test_scikit_learns_contract(kind):
     Not so for boosted classes: in tiny data many splits of the later rounds tie, and near-ties fall either way.
     """
     settings = {} if kind in CLASSIFIERS[:3] else {"min_samples_leaf": 1}
+    if "n_estimators" in signature(kind).parameters:
+        settings["n_estimators"] = 30
     results = check_estimator(kind(CostTable.uniform(), **settings), on_fail=None, on_skip=None)
     wrong = [(r["check_name"], r["status"], r["exception"]) for r in results if r["status"] != "passed"]
     assert not wrong
