@@ -75,7 +75,7 @@ def test_cost_battery(model, target, n_rows, costs):
         (ASTCClassifier(node_budget=6.0), GreedyMiserClassifier, "three"),
     ],
 )
-@pytest.mark.parametrize("evaluation", [0.0, 0.01])
+@pytest.mark.parametrize("evaluation", [pytest.param(0.0, marks=pytest.mark.slow), 0.01])
 def test_cost_battery_over_trees(model, inner, target, evaluation):
     """The inner model is blind to cost, so that the unit of the prices does not change its trees."""
     X, y = rows(1000, missing=0.1)

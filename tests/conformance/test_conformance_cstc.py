@@ -21,12 +21,15 @@ TARGETS_OF = {
     CronusRegressor: ["numbers"],
     CronusClassifier: ["two"],
 }
-SHORT = {kind: {"n_stages": 3, "max_iter": 2} for kind in (CronusRegressor, CronusClassifier)}
+
+
+def short(kind, n_stages):
+    return {"n_stages": n_stages, "max_iter": 1} if kind in (CronusRegressor, CronusClassifier) else {}
 
 
 @pytest.mark.parametrize("kind", SKLEARN_CHECKS, ids=lambda kind: kind.__name__)
 def test_scikit_learns_contract(kind):
-    results = check_estimator(kind(UNIFORM, **SHORT.get(kind, {})), on_fail=None, on_skip=None)
+    results = check_estimator(kind(UNIFORM, **short(kind, 2)), on_fail=None, on_skip=None)
     wrong = [(r["check_name"], r["status"], r["exception"]) for r in results if r["status"] != "passed"]
     assert not wrong
     assert len(results) == SKLEARN_CHECKS[kind]
@@ -44,14 +47,17 @@ SETTINGS = {"raw": {}, "trees": {"dictionary": TREES}}
 )
 @pytest.mark.parametrize(
     ("costs", "way"),
-    [(shared_prices(last_is_free=True), "raw"), (shared_prices(last_is_free=True), "trees"), (UNIFORM, "raw")],
-    ids=["shared", "shared trees", "uniform"],
+    [
+        pytest.param(shared_prices(last_is_free=True), "raw", id="shared"),
+        pytest.param(shared_prices(last_is_free=True), "trees", id="shared trees"),
+        pytest.param(UNIFORM, "raw", id="uniform", marks=pytest.mark.slow),
+    ],
 )
 def test_cost_battery(kind, target, costs, way):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(400, 7)) @ rng.normal(size=(7, 7)) + 3
     y = X[:, 0] + X[:, 3] * np.sign(X[:, 4]) + 0.1 * rng.normal(size=400)
-    model = kind(costs, tradeoff=0.003, **SETTINGS[way], **SHORT.get(kind, {}))
+    model = kind(costs, tradeoff=0.003, **SETTINGS[way], **short(kind, 3))
     ran = check_estimator_costs(model, X, TARGETS[target](y))
     assert len(ran) == len(ESTIMATOR_CHECKS) == 5
     assert len(PLAN_CHECKS) == 6
