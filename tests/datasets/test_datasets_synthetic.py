@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from miserly.datasets import circle, four_quadrants, load, noisy_xor
+from miserly.datasets import bent_sum, circle, four_quadrants, load, noisy_xor
 
 
 @pytest.mark.parametrize("junk", ["quadrant", "standard"])
@@ -51,7 +51,7 @@ def test_circle_is_a_blob_in_a_ring():
     assert set(data.costs.prices.values()) == {1.0}
 
 
-@pytest.mark.parametrize("make", [four_quadrants, noisy_xor, circle])
+@pytest.mark.parametrize("make", [four_quadrants, bent_sum, noisy_xor, circle])
 def test_a_seed_gives_its_bits_and_another_seed_other_rows(make):
     one, again, other = make(50, 0), make(50, 0), make(50, 1)
     assert one.X.tobytes() == again.X.tobytes()

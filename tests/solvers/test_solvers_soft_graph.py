@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from miserly.solvers.descent import descend
+from miserly.solvers.curvature import LEAST_BEND, metric
+from miserly.solvers.descent import Memory, descend
 from miserly.solvers.design import RawDesign
 from miserly.solvers.gated_node import GatedNode
 from miserly.solvers.joint import Joint
@@ -150,16 +151,15 @@ def test_the_objective_never_rises_and_zeros_stay(name, n_outputs, shared, seed)
 
 
 @pytest.mark.parametrize(("name", "n_outputs", "shared"), CASES)
-def test_all_nodes_at_once_have_the_same_objective_and_its_gradient(name, n_outputs, shared, monkeypatch):
-    monkeypatch.setattr("miserly.solvers.joint.BLOCK_ROWS", 17)
+def test_all_nodes_at_once_have_the_same_objective_and_its_gradient(name, n_outputs, shared):
     whole = a_graph(name, n_outputs, shared, zeros=False)
     joint = Joint(whole)
     v = joint.read()
     value, slope = joint.objective(v)
     assert value == pytest.approx(whole.objective(), rel=1e-12)
-    gates = np.array([len(p) - 1 for p in np.split(v, joint.splits)])
+    gates = np.array([len(p) - 1 for p in (v[part] for part in joint.slices)])
     free = np.ones(len(v), bool)
-    for k, first in enumerate([0, *joint.splits]):
+    for k, first in enumerate(part.start for part in joint.slices):
         free[first + gates[k]] = not whole.graph.is_leaf(k)
     expected = finite_differences(lambda at: joint.objective(at)[0], v)
     np.testing.assert_allclose(slope[free], expected[free], atol=3e-8 * np.abs(slope).max())
@@ -169,6 +169,56 @@ def test_all_nodes_at_once_have_the_same_objective_and_its_gradient(name, n_outp
     half = v.copy()
     joint.parts(half)[0][0][2] = 0.0
     assert not joint.parts(joint.objective(half)[1])[0][0][2].any()
+
+
+@pytest.mark.parametrize(("name", "n_outputs", "shared"), CASES)
+def test_a_step_is_judged_from_the_scores_of_its_direction(name, n_outputs, shared):
+    joint = Joint(a_graph(name, n_outputs, shared, zeros=False))
+    v, rng = joint.read(), np.random.default_rng(5)
+    direction = rng.normal(size=v.shape)
+    joint.objective(v)
+    moves = joint._scores(direction)
+    for step in (0.3, 1e-3):
+        along = joint._value(v + step * direction, moves, step)
+        slope = joint._slope(v + step * direction)
+        value, expected = Joint(joint.whole).objective(v + step * direction)
+        assert along == pytest.approx(value, rel=1e-12)
+        np.testing.assert_allclose(slope, expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("n_outputs", [1, 2])
+def test_the_metric_inverts_the_curvature_of_each_node(name, n_outputs, monkeypatch):
+    """Of the loss as the initialisation saw it, the penalties, and what gates bend upwards, all added up row by row."""
+    monkeypatch.setattr("miserly.solvers.curvature.BENT", 1.0)
+    task = a_graph(name, n_outputs, n=100, lam=0.003).task
+    joint = Joint(SoftGraph.initialise(task, GRAPHS[name][0]))
+    joint.objective(joint.read())
+    apply = metric(joint)
+    rng = np.random.default_rng(0)
+    for k, part in enumerate(joint.slices):
+        node, m = joint.whole.nodes[k], len(joint.columns[k])
+        if not joint.mass[k]:  # no row leaves here: the intercept is free
+            continue
+        gram, centre = node.gram_of(joint.columns[k])
+        means = np.append(centre, 1.0)
+        loss = np.outer(means, means) * node.mass
+        loss[:m, :m] += gram
+        M = np.zeros((part.stop - part.start,) * 2)
+        M[:-1, :-1] = np.kron(loss * joint.mass[k] / node.mass, np.eye(n_outputs))
+        at = np.arange(m * n_outputs)
+        M[at, at] += np.repeat(joint.curve[joint.places[k], k], n_outputs)
+        M[-1, -1] = LEAST_BEND * joint.mass[k]
+        if not joint.graph.is_leaf(k):
+            for h, bend in zip(joint.H[:, joint.places[k]], joint.bend[:, k]):
+                g = np.concatenate([np.kron(h, node.direction), np.zeros(n_outputs), [-1.0]])
+                M += max(bend, 0.0) * np.outer(g, g)
+        x, slope = rng.normal(size=len(M)), np.zeros_like(joint.read())
+        slope[part] = M @ x
+        moved = apply(slope)
+        np.testing.assert_allclose(moved[part], x, rtol=1e-5, atol=1e-6)
+        moved[part] = 0.0
+        assert not moved.any()
 
 
 @pytest.mark.parametrize("name", GRAPHS)
@@ -256,3 +306,19 @@ def test_descent_finds_the_minimum_and_never_rises():
     assert np.abs(A @ at - 0.1 * np.sin(at)).max() < 1e-6
     plain = minimize(function, np.full(8, 3.0), jac=True, method="L-BFGS-B", options={"ftol": 1e-14, "gtol": 1e-8})
     assert asked < 0.7 * plain.nfev
+
+
+def test_the_memory_of_a_quadratic_is_its_inverse_and_can_lose_parameters():
+    rng = np.random.default_rng(0)
+    A = np.diag([1.0, 4.0, 9.0, 16.0])
+    memory = Memory()
+    for move in np.eye(4):
+        memory.learn(move, A @ move)
+    memory.learn(np.ones(4), -np.ones(4))
+    slope = rng.normal(size=4)
+    np.testing.assert_allclose(memory.direction(slope, lambda g: g)[0], -slope / np.diag(A))
+    memory.keep(np.array([True, False, True, True]))
+    short = slope[[0, 2, 3]]
+    direction, promise = memory.direction(short, lambda g: g)
+    np.testing.assert_allclose(direction, -short / np.diag(A)[[0, 2, 3]])
+    assert promise == pytest.approx(float(short @ direction))

@@ -6,7 +6,7 @@ from miserly.datasets.dataset import Dataset
 from miserly.datasets.frames import from_frame, read_parquet
 from miserly.datasets.letor import read_letor
 from miserly.datasets.registry import NAMES, load
-from miserly.datasets.synthetic import circle, four_quadrants, noisy_xor
+from miserly.datasets.synthetic import bent_sum, circle, four_quadrants, noisy_xor
 from miserly.datasets.tables import Table, read_csv, write_csv
 from miserly.datasets.yahoo import yahoo_like
 
@@ -14,6 +14,7 @@ __all__ = [
     "NAMES",
     "Dataset",
     "Table",
+    "bent_sum",
     "circle",
     "four_quadrants",
     "from_frame",

@@ -36,6 +36,18 @@ def four_quadrants(
     return Dataset(np.column_stack([x, z, dear]), y, costs, name="four_quadrants")
 
 
+def bent_sum(n: int, seed: int) -> Dataset:
+    """A sum of waves in three columns, the same for all rows, among eight: y = Σ sin(2π x_j) + N(0, 0.1²).
+
+    Columns are uniform in (0, 1) and cost 1 each; no half-space of them is easier than another.
+    """
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(size=(n, 8))
+    y = np.sin(2 * np.pi * X[:, :3]).sum(axis=1) + 0.1 * rng.normal(size=n)
+    costs = CostTable.per_feature({f"x{j}": 1.0 for j in range(8)}, unit=UNIT)
+    return Dataset(X, y, costs, name="bent_sum")
+
+
 def noisy_xor(n: int, seed: int, squares: tuple[float, float] = (0.5, 1.5)) -> Dataset:
     """AFR's task: XOR of two signs seen through ten random projections, each with noise N(0, 1/price).
 

@@ -12,17 +12,72 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Metric = Callable[[Floats], Floats]
 MEMORY = 20
 ARMIJO = 1e-4
 SMALLEST_STEP = 1e-8
+POSITIVE = 1e-10
+
+
+class Memory:
+    """The last moves, and the turns of the slope that they made."""
+
+    def __init__(self) -> None:
+        self.moves: list[Floats] = []
+        self.turns: list[Floats] = []
+
+    def learn(self, move: Floats, turn: Floats) -> None:
+        """One more pair; the oldest is forgotten, and what bends downwards is not learnt."""
+        if move @ turn > POSITIVE * np.sqrt(float(move @ move) * float(turn @ turn)):
+            self.moves, self.turns = [*self.moves, move][-MEMORY:], [*self.turns, turn][-MEMORY:]
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self.moves, self.turns = [], []
+
+    def keep(self, kept: NDArray[np.bool_]) -> None:
+        """The same for some of the parameters alone."""
+        pairs = list(zip(self.moves, self.turns))
+        self.forget()
+        for move, turn in pairs:
+            self.learn(move[kept], turn[kept])
+
+    def direction(self, slope: Floats, metric: Metric) -> tuple[Floats, float]:
+        """The way down and the slope along it; all is forgotten if what was learnt leads upwards."""
+        direction = -self._quasi_newton(slope, metric)
+        promise = float(slope @ direction)
+        if promise >= 0.0:
+            self.forget()
+            direction = -metric(slope)
+            promise = float(slope @ direction)
+        return direction, promise
+
+    def _quasi_newton(self, slope: Floats, metric: Metric) -> Floats:
+        """The inverse curvature, as far as it is known, times the slope: two loops over the memory."""
+        q, shares = slope.copy(), []
+        for move, turn in zip(reversed(self.moves), reversed(self.turns)):
+            share = float(move @ q) / float(move @ turn)
+            q -= share * turn
+            shares.append(share)
+        q = metric(q)
+        for move, turn, share in zip(self.moves, self.turns, reversed(shares)):
+            q += move * (share - float(turn @ q) / float(move @ turn))
+        return q
+
+
+def line_search(along: Callable[[float], float], value: float, promise: float) -> tuple[float, float]:
+    """A step that keeps a part of what the slope promises, and the value there; step 0 if there is none."""
+    step = 1.0
+    while step > SMALLEST_STEP:
+        found = along(step)
+        if found <= value + ARMIJO * step * promise:
+            return step, found
+        step *= min(0.5, max(0.1, -promise * step / (2.0 * (found - value - step * promise))))
+    return 0.0, value
 
 
 def descend(
-    function: Callable[[Floats], tuple[float, Floats]],
-    at: Floats,
-    metric: Callable[[Floats], Floats],
-    max_steps: int,
-    tol: float,
+    function: Callable[[Floats], tuple[float, Floats]], at: Floats, metric: Metric, max_steps: int, tol: float
 ) -> tuple[Floats, float, int]:
     """Where the descent ended, the value there, and how often the function was asked; the value never rises.
 
@@ -30,42 +85,22 @@ def descend(
     `tol`.
     """
     value, slope = function(at)
-    moves: list[Floats] = []
-    turns: list[Floats] = []
-    asked = 1
+    memory, asked = Memory(), 1
     for _ in range(max_steps):
-        direction = -_two_loops(slope, moves, turns, metric)
-        promise = float(slope @ direction)
-        if promise >= 0.0:
-            moves, turns = [], []
-            direction = -metric(slope)
-            promise = float(slope @ direction)
+        direction, promise = memory.direction(slope, metric)
         if -promise <= tol:
             break
-        step = 1.0
-        while step > SMALLEST_STEP:
-            new_value, new_slope = function(at + step * direction)
-            asked += 1
-            if new_value <= value + ARMIJO * step * promise:
-                break
-            step *= min(0.5, max(0.1, -promise * step / (2.0 * (new_value - value - step * promise))))
-        else:
+        slopes: list[Floats] = []
+
+        def along(step: float, at: Floats = at, direction: Floats = direction, seen: list[Floats] = slopes) -> float:
+            found, there = function(at + step * direction)
+            seen.append(there)
+            return found
+
+        step, value = line_search(along, value, promise)
+        asked += len(slopes)
+        if not step:
             break
-        move, turn = step * direction, new_slope - slope
-        if move @ turn > 1e-10 * np.sqrt(float(move @ move) * float(turn @ turn)):
-            moves, turns = [*moves, move][-MEMORY:], [*turns, turn][-MEMORY:]
-        at, value, slope = at + move, new_value, new_slope
+        memory.learn(step * direction, slopes[-1] - slope)
+        at, slope = at + step * direction, slopes[-1]
     return at, value, asked
-
-
-def _two_loops(slope: Floats, moves: list[Floats], turns: list[Floats], metric: Callable[[Floats], Floats]) -> Floats:
-    """The quasi-Newton direction from the last moves and the turns of the slope that they made."""
-    q, shares = slope.copy(), []
-    for move, turn in zip(reversed(moves), reversed(turns)):
-        share = float(move @ q) / float(move @ turn)
-        q -= share * turn
-        shares.append(share)
-    q = metric(q)
-    for move, turn, share in zip(moves, turns, reversed(shares)):
-        q += move * (share - float(turn @ q) / float(move @ turn))
-    return q

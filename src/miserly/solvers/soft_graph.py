@@ -204,7 +204,8 @@ class SoftGraph:
         columns = np.unique(np.concatenate([node.columns for node in self.nodes]))
         if not max_iter or not len(columns):
             return [self.objective()]
-        if len(self.graph) <= MANY_NODES and len(columns) * self.task.design.n_rows <= LARGE:
+        widest = max(len(columns), len(self.graph) * self.task.targets.shape[1])
+        if len(self.graph) <= MANY_NODES and widest * self.task.design.n_rows <= LARGE:
             return Joint(self).optimise(max_iter, tol)
         return self.sweep(max_iter, tol)
 
