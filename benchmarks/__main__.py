@@ -3,7 +3,7 @@
 import sys
 from importlib import import_module
 
-ALL = ("engine", "sweep", "prediction", "memory", "on_demand", "cstc", "astc", "generators")
+ALL = ("engine", "sweep", "prediction", "memory", "on_demand", "serve", "cstc", "astc", "generators")
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or ALL:

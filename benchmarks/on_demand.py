@@ -83,8 +83,8 @@ def overruns() -> None:
     """A deadline of 10 ms in the middle of calls that take longer: how late the answer is, best of three.
 
     By path one call runs at a time, so that a core is left for the answer. Beside it, in turn with the requests, how
-    late a bare wait of 10 ms comes back while the same call runs on a thread: what the system itself adds. A kernel that
-    preempts only at its ticks lets a waiter wait for up to 4 ms when it wakes on the core that computes.
+    late a bare wait of 10 ms comes back while the same call runs on a thread: what the system itself adds. Where it
+    preempts only at its ticks, a waiter that wakes on the core that computes waits for up to 4 ms.
     """
     X, y, costs = workload()
     plan = GreedyMiserClassifier(costs, tradeoff=1e-5, n_estimators=50, charge="path").fit(X, y).plan_

@@ -27,11 +27,15 @@ HEART_WORDS = {
 
 
 class Part(NamedTuple):
-    """Rows of one purpose; X holds float32 values as float64, so that borders in either precision cut alike."""
+    """Rows of one purpose; X holds float32 values as float64, so that borders in either precision cut alike.
+
+    `copies` says how often a row counts, in the metric and in the mean cost.
+    """
 
     X: np.ndarray
     y: np.ndarray
     qid: np.ndarray | None = None
+    copies: np.ndarray | None = None
 
 
 class Split(NamedTuple):
@@ -101,7 +105,7 @@ def _mq2008() -> Problem:
 
     def split(i: int) -> Split:
         train = [files[(i + k) % 5] for k in range(3)]
-        joined = Part(*(np.concatenate([getattr(part, name) for part in train]) for name in Part._fields))
+        joined = Part(*(np.concatenate([getattr(part, name) for part in train]) for name in ("X", "y", "qid")))
         return Split(joined, files[(i + 3) % 5], files[(i + 4) % 5])
 
     metric = Metric("ndcg@5", True, "score", True, partial(ndcg, k=5, empty="zero"))

@@ -57,20 +57,28 @@ class Method:
     pooled: bool = False
 
 
+def told(kind: Any, train: Part) -> dict[str, np.ndarray]:
+    """What a fit of this class wants to know of the rows, beyond X and y, where there is something to tell."""
+    given = {"qid": train.qid, "sample_weight": train.copies}
+    return {name: of for name, of in given.items() if of is not None and name in signature(kind.fit).parameters}
+
+
 def classes_of(train: Part, how: Settings) -> np.ndarray | None:
     """The classes, or None where grades are ranked."""
     return None if how.is_ranking else np.unique(train.y)
 
 
-def sweep(fit: Callable[[float], Plan], split: Split, costs: CostTable, how: Settings, charge: str) -> Iterator[Plan]:
+def sweep(
+    fit: Callable[[float], Plan], split: Split, costs: CostTable, how: Settings, charge: str, least: float = 1e-5
+) -> Iterator[Plan]:
     """Plans at the cost-blind end, at some exchange rates far apart, then between the two neighbours whose mean costs
     on validation differ most (in their logarithm), again and again: the same rule for every method.
 
     Rates are shares of what a perfect first tree would gain: at the last even the cheapest feature costs more than any
-    tree gains, at the first a typical feature costs a hundred-thousandth of that.
+    tree gains, at the first a typical feature costs the share `least` of that.
     """
     prices = [p for p in (costs.price([f]) for f in costs.features) if p > 0]
-    first, last = 1e-5 / np.mean(prices), 0.6 / min(prices)
+    first, last = least / np.mean(prices), 0.6 / min(prices)
     found: list[tuple[float, float]] = []
 
     def at(rate: float) -> Plan:
@@ -114,7 +122,7 @@ def miser(split: Split, costs: CostTable, how: Settings, charge: str = "learner"
         **params,
     )
     binned, train = model.prepare(split.train.X), split.train
-    more = {"qid": train.qid} if how.is_ranking else {}
+    more = told(kind, train)
 
     def fit(rate: float) -> Plan:
         model.set_params(tradeoff=0.5 * spread(train, how) * rate)
@@ -140,7 +148,7 @@ def ours(stem: str, split: Split, costs: CostTable, how: Settings, grid: Any = N
     }
     model = kind(**{name: value for name, value in wanted.items() if name in known})
     train = split.train
-    more = {"qid": train.qid} if "qid" in signature(kind.fit).parameters else {}
+    more = told(kind, train)
 
     def fit(value: Any) -> Plan:
         return model.set_params(**{kind.cost_axis: value}).fit(train.X, train.y, **more).plan_
@@ -161,7 +169,7 @@ def path_trees(split: Split, costs: CostTable, how: Settings) -> Iterator[Plan]:
 def early_exits(split: Split, costs: CostTable, how: Settings) -> Iterator[Plan]:
     """Exits at several thresholds put into every fourth model of the miser."""
     kind, train = find_baseline("EarlyExit", how.is_ranking), split.train
-    more = {"qid": train.qid} if how.is_ranking else {}
+    more = told(kind, train)
     for plan in list(miser(split, costs, how))[::4]:
         if plan.nodes:
             model = kind(plan)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.figure import Figure
 from scipy import stats
 
@@ -137,6 +138,7 @@ def _draw(
     path.parent.mkdir(parents=True, exist_ok=True)
     figure = Figure(figsize=(9, 5.5), layout="constrained")
     ax = figure.subplots()
+    ax.set_prop_cycle(color=colormaps["tab20"].colors)
     budgets = np.geomspace(low, high, N_BUDGETS)
     for name, steps in _areas(results, "steps").items():
         if name in (CHOSEN, ALL_PEERS):

@@ -54,11 +54,11 @@ def one_split(name: str, number: int, words: tuple[str, ...], n_points: int) -> 
     with threads(1):
         for table, costs in (("flat", problem.flat), ("shared", problem.shared)):
             if costs is not None:
-                results += _one_table(problem, split, number, methods, how, table, costs, grown)
+                results += one_table(problem, split, number, methods, how, table, costs, grown)
     return results
 
 
-def _one_table(
+def one_table(
     problem: Problem,
     split: Split,
     number: int,
@@ -68,6 +68,7 @@ def _one_table(
     costs: CostTable,
     grown: dict[tuple[object, ...], tuple[list[Plan], float]],
 ) -> list[Result]:
+    """All methods on one split under one price table; `grown` keeps the plans that another table may use again."""
     low, high = limits(costs, how.n_estimators)
     budgets = np.geomspace(low, high, N_BUDGETS)
     constant = _constant(split, problem.metric)
@@ -148,7 +149,7 @@ def _constant(split: Split, metric: Metric) -> Point:
     values, counts = np.unique(split.train.y, return_counts=True)
     answer = 0.0 if metric.grouped else values[np.argmax(counts)]
     measured = [
-        Measured.of(metric(part.y, np.full(len(part.y), answer), qid=part.qid), np.zeros(len(part.y)))
+        _measured(metric, part, np.full(len(part.y), answer), np.zeros(len(part.y)))
         for part in (split.validation, split.test)
     ]
     return Point({}, None, *measured, 0.0)
@@ -165,10 +166,16 @@ def _measure(plan: Plan, part: Part, metric: Metric) -> Iterator[Measured]:
     if _is_sum(plan):
         for run in plan.stages(part.X):
             answer = run.score[:, 0] if metric.input == "score" else plan.read(run.z)
-            yield Measured.of(metric(part.y, answer, qid=part.qid), run.cost)
+            yield _measured(metric, part, answer, run.cost)
         return
     answer = plan.rank_score(part.X, part.qid) if metric.input == "score" else plan.predict(part.X, part.qid)
-    yield Measured.of(metric(part.y, answer, qid=part.qid), plan.predict_cost(part.X, part.qid))
+    yield _measured(metric, part, answer, plan.predict_cost(part.X, part.qid))
+
+
+def _measured(metric: Metric, part: Part, answer: np.ndarray, cost: np.ndarray) -> Measured:
+    """Quality and costs, each row as often as it counts."""
+    quality = metric(part.y, answer, qid=part.qid, multiplicity=part.copies)
+    return Measured.of(quality, cost if part.copies is None else np.repeat(cost, part.copies))
 
 
 def _is_sum(plan: Plan) -> bool:

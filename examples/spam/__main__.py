@@ -1,4 +1,4 @@
-"""`python -m examples.spam [FOLDER] [--budget MS]`: learn to tell spam for as little CPU as possible, and run it."""
+"""`python -m examples.spam [FOLDER] [--budget MS] [--out FOLDER]`: learn to tell spam for little CPU, and run it."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from examples.spam.pipeline import (
     sweep,
     sweep_greedy,
 )
+from examples.spam.serving import save
 from miserly.acquire import Answer
 
 N_PAID = 500
@@ -37,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "folder", nargs="?", type=Path, help="mails in folders named …ham… and …spam…; made up if absent"
     )
     parser.add_argument("--budget", type=float, help="milliseconds of CPU per mail, on average")
+    parser.add_argument("--out", type=Path, help="folder for the plan and what the extractors learnt, to serve them")
     given = parser.parse_args(arguments)
 
     mails = generate() if given.folder is None else read_folder(given.folder)
@@ -55,6 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     fronts = [sweep_greedy(data, "learner"), sweep_greedy(data, "path"), sweep(data)]
     chosen = _choose(fronts, given.budget)
     print("\nChosen: " + chosen.plan_.summary())
+    if given.out is not None:
+        save(chosen.plan_, data.knowledge, given.out)
     _run(data, blind.plan_, chosen.plan_, [corpus.raw[i] for i in test])
 
 

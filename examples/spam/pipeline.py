@@ -77,6 +77,7 @@ class Prepared:
     X: dict[str, NDArray[np.float64]]
     y: dict[str, NDArray[np.int64]]
     rows: dict[str, NDArray[np.intp]]
+    knowledge: Knowledge
 
 
 def prepare(corpus: Corpus, rows: dict[str, NDArray[np.intp]], n_profiled: int = N_PROFILED, seed: int = 0) -> Prepared:
@@ -97,7 +98,7 @@ def prepare(corpus: Corpus, rows: dict[str, NDArray[np.intp]], n_profiled: int =
     measured = ms.CostTable.from_profile(profile(extractors, [corpus.raw[i] for i in sample]))
     costs = ms.CostTable(features=names, needs=measured.needs, prices=measured.prices, unit=measured.unit)
     y = {part: corpus.is_spam[these].astype(np.int64) for part, these in rows.items()}
-    return Prepared(extractors, costs, X, y, rows)
+    return Prepared(extractors, costs, X, y, rows, knowledge)
 
 
 def fit_blind(data: Prepared) -> Any:

@@ -17,6 +17,9 @@ _HOME = {
     "GreedyMiserRegressor": "miserly.estimators",
     "GreedyMiserClassifier": "miserly.estimators",
     "GreedyMiserRanker": "miserly.estimators",
+    "AFRClassifier": "miserly.estimators",
+    "AnytimeMiserRegressor": "miserly.estimators",
+    "AnytimeMiserClassifier": "miserly.estimators",
     "ASTCRegressor": "miserly.estimators",
     "ASTCClassifier": "miserly.estimators",
     "CSTCRegressor": "miserly.estimators",
@@ -24,12 +27,14 @@ _HOME = {
     "CSCCClassifier": "miserly.estimators",
     "CronusClassifier": "miserly.estimators",
     "CronusRegressor": "miserly.estimators",
+    "CompressedSVC": "miserly.estimators",
     "import_trees": "miserly.boosting",
     "frontier": "miserly.frontiers",
     "Frontier": "miserly.frontiers",
     "extractor": "miserly.acquire",
     "OnDemand": "miserly.acquire",
     "Cache": "miserly.acquire",
+    "RedisCache": "miserly.acquire",
     "Extractor": "miserly.acquire",
     "profile": "miserly.acquire",
 }
@@ -44,6 +49,7 @@ _ROOMS = (
     "metrics",
     "plan",
     "report",
+    "serve",
     "solvers",
 )
 

@@ -22,17 +22,22 @@ SETTINGS = {
     "StagewiseClassifier": BOOSTED,
     "FeatureSubsetRegressor": {**BOOSTED, "max_price": 4.0},
     "FeatureSubsetClassifier": {**BOOSTED, "max_price": 4.0},
+    "AFRClassifier": {"n_dims": 3, "n_trees_per_dim": 1, "n_levels": 6, "random_state": 0},
+    "AnytimeMiserRegressor": {"n_estimators": 4},
+    "AnytimeMiserClassifier": {"n_estimators": 4},
     "ASTCRegressor": {"node_budget": 3.0},
     "ASTCClassifier": {"node_budget": 3.0},
+    "CompressedSVC": {"n_vectors": 9, "n_stages": 2, "n_starts": 0, "max_iter": 10},
 }
 WRAPPED = {"EarlyExitClassifier": "GreedyMiserClassifier", "EarlyExitRanker": "GreedyMiserRanker"}
 TWO_CLASSES = ("CronusClassifier",)
-NOT_ALONE = ("BoostedRegressor", "BoostedClassifier", "BoostedRanker", "PlanRegressor", "PlanClassifier")
+NOT_ALONE = ("Boosted", "Plan", "KernelClassifier")
+KINDS = ("Regressor", "Classifier", "Ranker", "SVM", "SVC")
 EVERY = [
     (name, kind)
     for room in (estimators, baselines)
     for name, kind in ((n, getattr(room, n)) for n in room.__all__)
-    if isinstance(kind, type) and name.endswith(("Regressor", "Classifier", "Ranker", "SVM")) and name not in NOT_ALONE
+    if isinstance(kind, type) and name.endswith(KINDS) and not name.startswith(NOT_ALONE)
 ]
 
 
@@ -41,12 +46,12 @@ def model_of(name, kind):
         inner = getattr(estimators, WRAPPED[name])(COSTS, **BOOSTED, tradeoff=0.0)
         return kind(inner, threshold=0.7 if name.endswith("Classifier") else 0.3, exits=4)
     settings = SETTINGS.get(name, {})
-    return kind(COSTS, **({"tradeoff": 1e-3} if "tradeoff" in kind(COSTS).get_params() else {}), **settings)
+    return kind(costs=COSTS, **({"tradeoff": 1e-3} if "tradeoff" in kind().get_params() else {}), **settings)
 
 
 @pytest.mark.parametrize(("name", "kind"), EVERY, ids=[name for name, _ in EVERY])
 def test_on_demand(name, kind):
-    is_class = name.endswith(("Classifier", "SVM"))
+    is_class = name.endswith(("Classifier", "SVM", "SVC"))
     for target in ("two", "three") if is_class and name not in TWO_CLASSES else ("two",) if is_class else ("numbers",):
         model = model_of(name, kind).fit(X, TARGETS[target])
         plan = model.plan_
@@ -65,4 +70,4 @@ def test_on_demand(name, kind):
 
 
 def test_none_is_forgotten():
-    assert len(EVERY) >= 21
+    assert len(EVERY) >= 23

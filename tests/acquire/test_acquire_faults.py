@@ -402,3 +402,13 @@ def test_requests_under_fire(is_async, n):
     assert "failed:draw" in reasons
     runner.close()
     assert not own_threads()
+
+
+def test_a_number_too_large_for_a_double_is_a_failure():
+    """It reached the caller as an OverflowError."""
+    plan = Plan(CostTable.per_feature({"x": 1.0}), RawFeatures([0]), (Node([0], [1.0]),), [0.5])
+    runner = OnDemand(plan, [extractor("x", yields="x")(lambda row: 10**400)])
+    for deadline in (None, 20.0):
+        answer = runner.predict(0, deadline=deadline)
+        assert (answer.value, answer.stopped, answer.cost) == (0.5, "failed:x", 0.0)
+    runner.close()

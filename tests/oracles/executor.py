@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from miserly.plan import EXIT, Trees
+from miserly.plan import EXIT, Kernels, Trees
+from oracles.kernel_functions import coupled, value
 
 
 class CannotPay(Exception):  # noqa: N818
@@ -114,6 +115,8 @@ def _needs(plan, feature):
 
 
 def _features(dictionary, t):
+    if isinstance(dictionary, Kernels):
+        return [int(c) for c in dictionary.columns]
     if not isinstance(dictionary, Trees):
         return [int(dictionary.columns[t])]
     places = range(int(dictionary.start[t]), int(dictionary.start[t + 1]))
@@ -132,6 +135,8 @@ def _path(trees, t, x):
 
 
 def _value(dictionary, t, x):
+    if isinstance(dictionary, Kernels):
+        return value(dictionary, t, x)
     return _path(dictionary, t, x)[1] if isinstance(dictionary, Trees) else x[int(dictionary.columns[t])]
 
 
@@ -187,15 +192,22 @@ def sigmoid(z):
     return math.exp(z) / (1.0 + math.exp(z))
 
 
+def votes(z, n_classes):
+    """The share of the pairs that each class wins."""
+    won, pair = [0] * n_classes, 0
+    for a in range(n_classes):
+        for b in range(a + 1, n_classes):
+            won[a if z[pair] > 0 else b] += 1
+            pair += 1
+    return [v / pair for v in won]
+
+
 def probabilities(plan, z):
     n_classes = len(plan.classes)
     if plan.link == "vote":
-        votes, pair = [0] * n_classes, 0
-        for a in range(n_classes):
-            for b in range(a + 1, n_classes):
-                votes[a if z[pair] > 0 else b] += 1
-                pair += 1
-        return [v / pair for v in votes]
+        return votes(z, n_classes)
+    if plan.link == "coupled":
+        return coupled(z, n_classes)
     if plan.link == "softmax":
         parts = [math.exp(v - max(z)) for v in z]
     else:
@@ -214,7 +226,7 @@ def label(plan, z):
         return z[0] if len(z) == 1 else list(z)
     if plan.link == "logistic" and len(z) == 1:
         return plan.classes[int(z[0] > 0)]
-    shown = probabilities(plan, z) if plan.link == "vote" else z
+    shown = votes(z, len(plan.classes)) if plan.link in ("vote", "coupled") else z
     return plan.classes[max(range(len(shown)), key=lambda c: (shown[c], -c))]
 
 

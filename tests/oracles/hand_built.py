@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from miserly.costs import CostTable
-from miserly.plan import Gate, Node, Plan, RawFeatures, stack_trees
+from miserly.plan import Gate, Node, Plan, PolynomialKernels, RawFeatures, RBFKernels, stack_trees
 
 INF = float("inf")
 AGE, SEX, T3, TT4, T4U, FTI, PAGE, LINKS = range(8)
@@ -207,6 +207,37 @@ def confident():
     return Plan(COSTS, TREES, nodes, [0.0], "logistic", np.array(["ham", "spam"]))
 
 
+VECTORS = np.round(np.random.default_rng(11).normal(size=(9, 5)), 1)
+SEEN = [AGE, SEX, PAGE, LINKS, T3]
+
+
+def machine():
+    """A compressed SVM of three classes, one against one, over one pool of vectors."""
+    weights = np.round(np.random.default_rng(12).normal(size=(9, 3)), 2)
+    node = Node(np.arange(9), weights, np.array([0.1, -0.2, 0.0]), (0, 1, 2), combine="replace", scale=[1.5, 2.0, 1.0])
+    return Plan(COSTS, RBFKernels(SEEN, VECTORS, 0.3), (node,), np.zeros(3), "coupled", np.array(["a", "b", "c"]))
+
+
+def cascade_of_machines():
+    """Easy rows leave after two vectors, others after six; each stage weighs the earlier vectors anew."""
+    rng = np.random.default_rng(13)
+    sizes = (2, 6, 9)
+    nodes = tuple(
+        Node(
+            np.arange(m),
+            np.round(rng.normal(size=(m, 1)), 1),
+            0.1,
+            combine="replace",
+            scale=0.5 + 0.1 * k,
+            gate=Gate.unless_confident(0.8) if k < 2 else Gate(),
+            passed=k + 1 if k < 2 else -1,
+        )
+        for k, m in enumerate(sizes)
+    )
+    kernels = PolynomialKernels(SEEN[::-1], VECTORS, 0.4, 0.5, 2)
+    return Plan(COSTS, kernels, nodes, [0.0], "logistic", np.array(["ham", "spam"]))
+
+
 def constant():
     """No nodes: the free answer for everyone."""
     return Plan(COSTS, RAW, (), [0.25], roots=())
@@ -240,6 +271,8 @@ PLANS = {
     "shared_softmax": shared_softmax,
     "platt": platt,
     "confident": confident,
+    "machine": machine,
+    "cascade_of_machines": cascade_of_machines,
     "constant": constant,
     "wide": wide,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from miserly.costs import CostTable
-from miserly.plan import Gate, Node, Plan, RawFeatures, stack_trees
+from miserly.plan import Gate, Node, Plan, PolynomialKernels, RawFeatures, RBFKernels, stack_trees
 from oracles.hand_built import tree
 
 LINKS = (
@@ -15,18 +15,23 @@ LINKS = (
     ("logistic", 3, 3),
     ("softmax", 3, 3),
     ("vote", 3, 3),
+    ("coupled", 3, 3),
 )
 
 
 def random_plan(seed, *, kind=None, queries=None, charge="learner"):
     """A plan from a seed; prices may be zero and acquisitions shared, but every feature needs something."""
     rng = np.random.default_rng(seed)
-    kind = kind or rng.choice(["raw", "trees"])
+    kind = kind or rng.choice(["raw", "trees", "trees", "rbf", "polynomial"])
     n_learners = int(rng.integers(1, 9))
     costs = _costs(rng, int(rng.integers(2, 8)), n_learners)
     d = len(costs.features)
     if kind == "raw":
         dictionary = RawFeatures(columns=rng.integers(0, d, n_learners))
+    elif kind in ("rbf", "polynomial"):
+        columns = rng.choice(d, int(rng.integers(1, d + 1)), replace=False)
+        place = (columns, _grid(rng, (n_learners, len(columns))), float(rng.choice([0.25, 1.0])))
+        dictionary = RBFKernels(*place) if kind == "rbf" else PolynomialKernels(*place, 0.5, int(rng.integers(1, 4)))
     else:
         dictionary = stack_trees([tree(_tree(rng, d, int(rng.integers(0, 4)))) for _ in range(n_learners)])
     link, n_classes, n_outputs = LINKS[rng.integers(len(LINKS))]

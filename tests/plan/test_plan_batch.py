@@ -69,7 +69,8 @@ def test_answers_and_probabilities_are_read_from_the_scores(name):
     score = plan.score(X, qid)
     assert score.shape == ((len(X),) if plan.n_outputs == 1 else (len(X), plan.n_outputs))
     if plan.classes is not None:
-        np.testing.assert_allclose(plan.predict_proba(X, qid), [probabilities(plan, r.z) for r in done], rtol=1e-15)
+        rtol = 1e-15 if plan.link != "coupled" else 1e-4  # which is found by iteration
+        np.testing.assert_allclose(plan.predict_proba(X, qid), [probabilities(plan, r.z) for r in done], rtol=rtol)
 
 
 @hand_built

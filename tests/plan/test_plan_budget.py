@@ -166,12 +166,6 @@ def test_stages_are_the_prefixes_of_the_chain(name, charge):
         assert_same(stage, replace(plan, nodes=nodes).run(X))
 
 
-@pytest.mark.parametrize("name", ["cascade", "forest", "rank"])
-def test_a_plan_that_is_no_chain_has_no_stages(name):
-    with pytest.raises(ValueError, match="not a chain"):
-        PLANS[name]().stages(rows(3))
-
-
 def test_a_charge_that_does_not_exist_is_refused():
     with pytest.raises(ValueError, match="charge"):
         PLANS["forest"]().run(rows(3), charge="paths")

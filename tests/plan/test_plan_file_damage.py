@@ -210,3 +210,20 @@ def test_a_missing_array_is_refused(tmp_path):
         rest = {k: v for k, v in parts.items() if k != name}
         with pytest.raises(PlanFileError):
             load_plan(written(rest, tmp_path / "b.plan"))
+
+
+def test_an_array_whose_header_python_cannot_parse_is_refused(tmp_path):
+    """It ended in tokenize's own error."""
+    path = saved("forest", tmp_path)
+    parts = contents(path)
+    data = parts["arrays/prior.npy"].replace(b"'shape': (3,)", b"'shape': (3,(")
+    assert data != parts["arrays/prior.npy"]
+    with pytest.raises(PlanFileError, match=r"prior\.npy"):
+        load_plan(written({**parts, "arrays/prior.npy": data}, tmp_path / "b.plan"))
+
+
+def test_prices_that_cannot_be_added_up_are_refused(tmp_path):
+    """They ended in an OverflowError when the plan was run."""
+    path = saved("forest", tmp_path)
+    with pytest.raises(PlanFileError, match="prices"):
+        load_plan(with_header(path, lambda h: h["costs"]["prices"].update(ask=1.5e308, draw=1.5e308)))

@@ -1,5 +1,7 @@
 """Cronus: the objective from its definition, gradients by finite differences, both algorithms."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -27,7 +29,8 @@ def a_cascade(seed=0, n=60, steepness=3.0, **settings):
     for k in range(3):
         beta = np.where(rng.random(6) < 0.3, 0.0, rng.normal(size=6))
         beta[k] = 0.8
-        cascade.stages.append(Stage(beta, rng.normal(), -np.inf if k == 2 else rng.normal() * 0.3))
+        threshold = -np.inf if k == 2 else rng.normal() * 0.3
+        cascade.stages.append(Stage(beta, rng.normal(), threshold, spread=1.0 + 0.5 * k))
         cascade.refresh(k)
     return cascade
 
@@ -35,7 +38,7 @@ def a_cascade(seed=0, n=60, steepness=3.0, **settings):
 def slow_objective(cascade):
     task = cascade.task
     H = np.column_stack([task.design.column(j) for j in range(6)])
-    params = [(s.beta, s.bias, s.threshold, cascade.steepness) for s in cascade.stages]
+    params = [(s.beta, s.bias, s.threshold, cascade.steepness / s.spread) for s in cascade.stages]
     needs = task.norm.needs.toarray()
     return cascade_objective(
         H, task.y, task.omega, task.share, params, task.norm.evaluation, task.norm.prices, needs, task.rhos, 1.0
@@ -84,7 +87,7 @@ def test_the_surrogate_touches_from_above_and_the_stage_sees_all_that_depends_on
         kept = cascade.stages[k]
         beta = np.zeros(6)
         beta[stage.columns] = other[:-2]
-        cascade.stages[k] = Stage(beta, float(other[-2]), float(other[-1]))
+        cascade.stages[k] = Stage(beta, float(other[-2]), float(other[-1]), kept.spread)
         cascade.refresh(k)
         assert cascade.objective() - before == pytest.approx(stage.value(other) - value, rel=1e-9, abs=1e-12)
         cascade.stages[k] = kept
@@ -129,6 +132,17 @@ def test_optimisation_lowers_the_initialisation():
     cascade = SoftCascade.initialise(a_task(n=1000, lam=0.02, signal=True), 5.0, 1.3, 0.85)
     values = cascade.optimise(5)
     assert values[-1] < 0.98 * values[0]
+
+
+def test_the_size_of_scores_does_not_matter():
+    """y, prices and ρ in another unit are the same problem. With one steepness for all, gates were flat where scores
+    hardly vary (a rare class, shrunken weights), and about half of the rows left at every stage."""
+    unit, task = 2.0**-6, a_task(n=1000, lam=0.02, signal=True)
+    small = replace(task, y=unit * task.y, norm=task.norm.times(unit), rhos=tuple(unit * rho for rho in task.rhos))
+    one, other = (SoftCascade.initialise(t, 5.0, 1.3, 0.85) for t in (task, small))
+    np.testing.assert_allclose(other.d, one.d, rtol=1e-6)
+    assert one.optimise(3)[-1] * unit**2 == pytest.approx(other.optimise(3)[-1], rel=1e-4)
+    np.testing.assert_allclose(other.d, one.d, rtol=1e-2)
 
 
 def test_quantile_lies_between_values():

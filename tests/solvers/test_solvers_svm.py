@@ -131,6 +131,15 @@ def test_discriminant_by_hand():
     np.testing.assert_allclose(offset, np.log(0.5) - 0.5 / 1.2, atol=1e-15)
 
 
+def test_discriminant_of_scores_that_do_not_vary_is_the_prior():
+    """The rounding of the classes' means was taken for a difference, and blown up by 1e18."""
+    member = np.eye(3, dtype=bool)[np.repeat([0, 1, 2], [10, 200, 90])]
+    for noise in (0.0, 1e-16):
+        scores = np.array([-0.3, 0.2, -0.9]) + noise * np.random.default_rng(0).normal(size=(300, 3))
+        matrix, offset = discriminant(scores, member, np.ones(300))
+        np.testing.assert_allclose(np.exp(scores @ matrix + offset), np.tile([11, 201, 91], (300, 1)) / 303, rtol=1e-9)
+
+
 def test_standard_columns():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.normal(1e6, 1.0, 50), np.full(50, 0.1), rng.normal(size=50) * 1e200, rng.normal(size=50)])

@@ -5,6 +5,7 @@ from miserly.acquire.cache import Cache
 from miserly.acquire.extractor import Extractor, extractor
 from miserly.acquire.kit import readers
 from miserly.acquire.profiling import Profile, profile
+from miserly.acquire.redis_cache import RedisCache
 from miserly.acquire.runner import OnDemand, Pair
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "Pair",
     "Profile",
     "Ranking",
+    "RedisCache",
     "extractor",
     "profile",
     "readers",

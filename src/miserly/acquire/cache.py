@@ -44,6 +44,13 @@ class Cache:
         waiter(kept[1], None)
         return False
 
+    def fetch(self, key: Hashable) -> tuple[Any] | None:
+        """What another process kept, in a tuple; asked where the call would run, so it may take its time."""
+        return None
+
+    def share(self, key: Hashable, result: Any) -> None:
+        """Let other processes have a result."""
+
     def land(self, key: Hashable, result: Any, error: BaseException | None) -> None:
         """Keep the result of a call, unless it failed, and tell all who joined it."""
         with self._lock:

@@ -41,6 +41,11 @@ class Extractor:
         """Whether nothing keeps it from being called at once on the caller's own thread."""
         return not (self.is_async or self.process) and self.cache is None and self.timeout is None
 
+    @cached_property
+    def is_shared(self) -> bool:
+        """Whether other processes have its results too."""
+        return self.cache is not None and type(self.cache).fetch is not Cache.fetch
+
     def __call__(self, *args: Any) -> Any:
         """The function itself, as it was before it was decorated."""
         return self.function(*args)

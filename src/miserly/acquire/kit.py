@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.acquire.extractor import Extractor
+from miserly.acquire.given import Given, spared
 from miserly.costs import CostTable, set_bits
 from miserly.plan import Plan
 
@@ -61,6 +62,7 @@ class Kit:
         self.places = {e.name: [i for i, f in enumerate(e.yields) if f in looked_at] for e in self.extractors}
         self._wanted = {e.name: [f for f in e.yields if f in looked_at] for e in self.extractors}
         self._waves: dict[tuple[int, int], Wave] = {}
+        self._spared: dict[frozenset[str], tuple[int, frozenset[str]]] = {}
         for e in self.wave(0, 0).extractors:
             if not e.is_plain:
                 raise ValueError(
@@ -95,10 +97,34 @@ class Kit:
     def values(self, extractor: Extractor, result: Any) -> dict[str, float]:
         """The numbers in an extractor's result that the plan may look at; None is a missing value, categories become
         their codes."""
-        codes, found = self._codes, extractor.read(result, self.places[extractor.name])
+        return self._numbers(zip(self._wanted[extractor.name], extractor.read(result, self.places[extractor.name])))
+
+    def given(self, features: Mapping[str, Any]) -> Given:
+        """What follows from values that the caller has already; those of an acquisition of which not all are given are
+        left aside."""
+        for name in features:
+            if name not in self.plan.feature_numbers:
+                near = get_close_matches(name, self.plan.costs.features, 1)
+                hint = f" Did you mean {near[0]!r}?" if near else ""
+                raise ValueError(f"The plan knows no feature {name!r}, which was given.{hint}")
+        names = frozenset(features)
+        if names not in self._spared:
+            if len(self._spared) >= REMEMBERED:
+                self._spared.clear()
+            self._spared[names] = spared(self.plan, self.extractors, self._closure, names)
+        owned, running = self._spared[names]
+        arriving = {**self.plan.arriving(0, 0), **self.plan.arriving(0, owned)} if owned else self.plan.arriving(0, 0)
+        try:
+            values = self._numbers((name, features[name]) for name in arriving if name in names)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"A feature that was given is no number: {error}.") from None
+        return Given(values, self.plan.acquisition_names(owned), running)
+
+    def _numbers(self, named: Iterable[tuple[str, Any]]) -> dict[str, float]:
+        codes = self._codes
         return {
             name: codes[name].get(value, math.nan) if name in codes else math.nan if value is None else float(value)
-            for name, value in zip(self._wanted[extractor.name], found)
+            for name, value in named
         }
 
     # ---- checks when the runner is made -----------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from queue import Empty, SimpleQueue
 from time import perf_counter
 from types import TracebackType
@@ -14,6 +14,7 @@ from miserly.acquire.answer import Answer, Ranking
 from miserly.acquire.breaker import Breaker
 from miserly.acquire.cache import Cache
 from miserly.acquire.extractor import Extractor
+from miserly.acquire.given import NOTHING_GIVEN
 from miserly.acquire.kit import Kit
 from miserly.acquire.outcome import Outcome, perform, perform_one
 from miserly.acquire.round import Job, Round
@@ -21,6 +22,7 @@ from miserly.acquire.session import Session
 from miserly.acquire.workers import Deliver, Workers
 from miserly.plan import Plan
 
+Features = Mapping[str, Any]
 FindLoop = Callable[[], asyncio.AbstractEventLoop]
 SHUT = Outcome(None, ConnectionError("left alone after repeated failures"))
 
@@ -50,9 +52,12 @@ class OnDemand:
 
     # ---- asking ---------------------------------------------------------------------------------------------------
 
-    def predict(self, row: Any, budget: float | None = None, deadline: float | None = None) -> Answer:
-        """Answer one row. The budget is in the plan's unit, the deadline in seconds from now."""
-        session = self._session(row, budget)
+    def predict(
+        self, row: Any, budget: float | None = None, deadline: float | None = None, given: Features | None = None
+    ) -> Answer:
+        """Answer one row. The budget is in the plan's unit, the deadline in seconds from now. What yields only features
+        that are `given` is neither called nor paid."""
+        session = self._session(row, budget, given)
         if deadline is None and self._kit.is_plain:
             session.call_plain(self._breakers)
             if not session.done:
@@ -61,36 +66,53 @@ class OnDemand:
             self._drive(Round([session], _until(session.began, deadline)))
         return session.answer()
 
-    async def apredict(self, row: Any, budget: float | None = None, deadline: float | None = None) -> Answer:
+    async def apredict(
+        self, row: Any, budget: float | None = None, deadline: float | None = None, given: Features | None = None
+    ) -> Answer:
         """The same without blocking the event loop: plain functions run on threads."""
-        session = self._session(row, budget)
+        session = self._session(row, budget, given)
         await self._adrive(Round([session], _until(session.began, deadline)))
         return session.answer()
 
     def predict_many(
-        self, rows: Iterable[Any], budget: float | None = None, deadline: float | None = None
+        self,
+        rows: Iterable[Any],
+        budget: float | None = None,
+        deadline: float | None = None,
+        given: Sequence[Features] | None = None,
     ) -> list[Answer]:
-        """Answer rows together, within one deadline: extractors declared with `many` are called once for all."""
+        """Answer rows together, within one deadline: extractors declared with `many` are called once for all. Features
+        are `given` for each row."""
         began = perf_counter()
-        sessions = [self._session(row, budget) for row in rows]
+        sessions = [self._session(row, budget, known) for row, known in _each(rows, given)]
         self._drive(Round(sessions, _until(began, deadline)))
         return [session.answer() for session in sessions]
 
     def rank(
-        self, query: Any, documents: Iterable[Any], budget: float | None = None, deadline: float | None = None
+        self,
+        query: Any,
+        documents: Iterable[Any],
+        budget: float | None = None,
+        deadline: float | None = None,
+        given: Sequence[Features] | None = None,
     ) -> Ranking:
         """Rank documents within one deadline; extractors get a `Pair`, and the budget is for each document."""
         began = perf_counter()
-        round_ = self._list_round(query, documents, budget, _until(began, deadline))
+        round_ = self._list_round(query, documents, budget, _until(began, deadline), given)
         self._drive(round_)
         return _ranking(round_, began)
 
     async def arank(
-        self, query: Any, documents: Iterable[Any], budget: float | None = None, deadline: float | None = None
+        self,
+        query: Any,
+        documents: Iterable[Any],
+        budget: float | None = None,
+        deadline: float | None = None,
+        given: Sequence[Features] | None = None,
     ) -> Ranking:
         """The same without blocking the event loop."""
         began = perf_counter()
-        round_ = self._list_round(query, documents, budget, _until(began, deadline))
+        round_ = self._list_round(query, documents, budget, _until(began, deadline), given)
         await self._adrive(round_)
         return _ranking(round_, began)
 
@@ -98,6 +120,11 @@ class OnDemand:
     def running(self) -> int:
         """Calls that are running now, also those for which nobody waits any more."""
         return self._workers.running
+
+    @property
+    def left_alone(self) -> dict[str, bool]:
+        """Whether each extractor is left alone now, after repeated failures."""
+        return {name: breaker.is_open for name, breaker in self._breakers.items()}
 
     def close(self, timeout: float | None = None) -> int:
         """End the threads, processes and tasks; running calls are let finish, for `timeout` seconds. Tells how many
@@ -127,21 +154,34 @@ class OnDemand:
 
     # ---- drivers --------------------------------------------------------------------------------------------------
 
-    def _session(self, row: Any, budget: float | None) -> Session:
+    def _session(self, row: Any, budget: float | None, given: Features | None) -> Session:
         session = Session(self._kit, row)
-        given = session.free_values() if self._kit.wave(0, 0).extractors else {}
-        session.begin(self.plan.start(-1.0 if self._is_lost(session) else budget, given, self._out_of_reach()))
+        known = self._kit.given(given) if given else NOTHING_GIVEN
+        values = session.first_values(known) if known.values or self._kit.wave(0, 0).extractors else {}
+        limit = -1.0 if self._is_lost(session) else budget
+        session.begin(self.plan.start(limit, values, self._out_of_reach(), known.owned))
         return session
 
-    def _list_round(self, query: Any, documents: Iterable[Any], budget: float | None, until: float) -> Round:
-        sessions = [Session(self._kit, Pair(query, document)) for document in documents]
-        given = [session.free_values() for session in sessions]
+    def _list_round(
+        self,
+        query: Any,
+        documents: Iterable[Any],
+        budget: float | None,
+        until: float,
+        given: Sequence[Features] | None,
+    ) -> Round:
+        sessions, known, values = [], [], []
+        for document, features in _each(documents, given):
+            sessions.append(Session(self._kit, Pair(query, document)))
+            known.append(self._kit.given(features) if features else NOTHING_GIVEN)
+            values.append(sessions[-1].first_values(known[-1]))
         listed = [i for i, session in enumerate(sessions) if not self._is_lost(session)]
-        walks = self.plan.start_list(len(listed), budget, [given[i] for i in listed], self._out_of_reach())
+        first = [values[i] for i in listed], self._out_of_reach(), [known[i].owned for i in listed]
+        walks = self.plan.start_list(len(listed), budget, *first)
         for i, walk in zip(listed, walks.walks):
             sessions[i].begin(walk)
         for i in set(range(len(sessions))) - set(listed):
-            sessions[i].begin(self.plan.start(-1.0, given[i]))
+            sessions[i].begin(self.plan.start(-1.0, values[i], owned=known[i].owned))
         return Round(sessions, until, walks.settle)
 
     def _is_lost(self, session: Session) -> bool:
@@ -263,6 +303,14 @@ def _warm_up(plan: Plan) -> None:
     while walk.needs:
         walk.supply(dict.fromkeys(plan.arriving(walk.account.owned, walk.asked), math.nan))
     _ = walk.best
+
+
+def _each(rows: Iterable[Any], given: Sequence[Features] | None) -> list[tuple[Any, Features | None]]:
+    """Rows with what is given for each."""
+    listed = list(rows)
+    if given is not None and len(given) != len(listed):
+        raise ValueError(f"Features are given for each row: got {len(given)} for {len(listed)} rows.")
+    return list(zip(listed, given if given is not None else [None] * len(listed)))
 
 
 def _until(began: float, deadline: float | None) -> float:

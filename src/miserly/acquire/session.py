@@ -10,6 +10,7 @@ from typing import Any
 from miserly.acquire.answer import Answer, Call
 from miserly.acquire.breaker import Breaker
 from miserly.acquire.extractor import Extractor
+from miserly.acquire.given import NOTHING_GIVEN, Given
 from miserly.acquire.kit import Kit, Wave
 from miserly.acquire.outcome import Outcome, perform_one
 from miserly.plan import Walk
@@ -79,7 +80,7 @@ class Session:
         their columns. Ends at the first trouble."""
         walk, kit, have, row = self.walk, self.kit, self._results, self.row
         while walk.needs:
-            wave = kit.wave(walk.account.owned, walk.asked)
+            wave = kit.wave(walk.owned, walk.asked)
             if wave.columns is None:
                 return
             numbers = []
@@ -103,7 +104,7 @@ class Session:
                 self.calls.append(Call(name, kit.price[name], began - self.began, seconds, "ok"))
             try:
                 walk.supply_columns(zip(wave.columns, numbers))
-            except (TypeError, ValueError):  # not all of them are numbers
+            except (TypeError, ValueError, OverflowError):  # not all of them are numbers
                 self._remember(wave)
                 return
 
@@ -136,14 +137,16 @@ class Session:
             self._note(name, began, now - began, "running")
         self.walk.stop(reason)
 
-    def free_values(self) -> dict[str, float]:
-        """Call what costs nothing, before the walk begins, and give the values of its features."""
+    def first_values(self, given: Given = NOTHING_GIVEN) -> dict[str, float]:
+        """The values with which the walk begins: what costs nothing is called, what is given is taken."""
         wave = self.kit.wave(0, 0)
         for e in wave.extractors:
-            began = perf_counter()
-            if not self._keep(e, perform_one(e, self.arguments(e)), began):
-                self._fail(e)
-        return self._values_of(wave)
+            if given is NOTHING_GIVEN or e.name in given.running:
+                began = perf_counter()
+                if not self._keep(e, perform_one(e, self.arguments(e)), began):
+                    self._fail(e)
+        self._values.update(given.values)
+        return {**self._values_of(wave), **given.values}
 
     def answer(self) -> Answer:
         """What the caller gets."""
@@ -170,7 +173,7 @@ class Session:
         """Give the walk what it asked for, as long as all of that is there."""
         walk = self.walk
         while walk.needs:
-            self._wave = wave = self.kit.wave(walk.account.owned, walk.asked)
+            self._wave = wave = self.kit.wave(walk.owned, walk.asked)
             missing = [e for e in wave.extractors if e.name not in self._results]
             lost = self._lost(missing) if self._failed else []
             if len(missing) > len(lost):

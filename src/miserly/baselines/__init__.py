@@ -3,6 +3,7 @@
 from miserly.baselines.early_exit import EarlyExitClassifier, EarlyExitRanker
 from miserly.baselines.linear_svm import LinearSVM
 from miserly.baselines.path_tree import PathTreeClassifier, PathTreeRegressor
+from miserly.baselines.reduced_svc import ReducedSVC
 from miserly.baselines.stagewise import (
     FeatureSubsetClassifier,
     FeatureSubsetRegressor,
@@ -21,6 +22,7 @@ __all__ = [
     "LinearSVM",
     "PathTreeClassifier",
     "PathTreeRegressor",
+    "ReducedSVC",
     "StagewiseClassifier",
     "StagewiseRegressor",
 ]

@@ -190,23 +190,31 @@ class EarlyExitRanker(PlanRegressor, _EarlyExit):
         self.plan_ = self._with_exits(plan, rounds, gates, tiers=True)
         return self
 
-    def predict(self, X: Any, budget: float | None = None, *, qid: Any = None) -> np.ndarray:
+    def predict(
+        self, X: Any, budget: float | None = None, stop_when: float | None = None, *, qid: Any = None
+    ) -> np.ndarray:
         """The score with which each document left; to rank them, use `rank_score`."""
-        return self._by_blocks(X, lambda plan, block: plan.predict(block, _compared(plan, qid), budget))
+        return self._by_blocks(X, lambda plan, block: plan.predict(block, _compared(plan, qid), budget), stop_when)
 
     def rank_score(self, X: Any, budget: float | None = None, *, qid: Any = None) -> np.ndarray:
         """Scores to rank by: documents that left at an exit stand below all that went on from it."""
         return self._by_blocks(X, lambda plan, block: plan.rank_score(block, _compared(plan, qid), budget))
 
     def predict_cost(
-        self, X: Any, budget: float | None = None, charge: str | None = None, *, qid: Any = None
+        self,
+        X: Any,
+        budget: float | None = None,
+        charge: str | None = None,
+        stop_when: float | None = None,
+        *,
+        qid: Any = None,
     ) -> np.ndarray:
         """What each document pays."""
 
         def ask(plan: Plan, block: np.ndarray) -> np.ndarray:
             return plan.predict_cost(block, _compared(plan, qid), budget, charge)  # type: ignore[arg-type]
 
-        return self._by_blocks(X, ask)
+        return self._by_blocks(X, ask, stop_when)
 
     def suggest_grid(self, y: Any, n_points: int = 8) -> np.ndarray:
         """Thresholds from nearly everyone stays to nearly everyone leaves; distances are in units of the grades."""

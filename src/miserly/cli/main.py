@@ -13,6 +13,7 @@ from miserly.cli.fit import fit
 from miserly.cli.frontier import frontier
 from miserly.cli.predict import predict
 from miserly.cli.profile import profile
+from miserly.cli.serve import serve
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -21,7 +22,7 @@ def cli() -> None:
     """Machine learning under a test-time budget: predictors that know what their inputs cost."""
 
 
-for command in (demo, data, fit, frontier, predict, explain, profile):
+for command in (demo, data, fit, frontier, predict, explain, profile, serve):
     cli.add_command(command)
 
 

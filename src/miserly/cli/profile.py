@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from miserly.cli.modules import load_module
 from miserly.cli.options import FILE, OUT_FILE
 from miserly.cli.progress import bar
 
@@ -56,31 +57,10 @@ def _counted(sample: list[Any], update: Any) -> Any:
 def _extractors(where: str) -> list[Extractor]:
     from miserly.acquire import Extractor
 
-    found = [thing for thing in vars(_module(where)).values() if isinstance(thing, Extractor)]
+    found = [thing for thing in vars(load_module(where)).values() if isinstance(thing, Extractor)]
     if not found:
         raise ValueError(f"'{where}' declares no extractors. Put @miserly.extractor(...) before its functions.")
     return list(dict.fromkeys(found))
-
-
-def _module(where: str) -> Any:
-    """A module by name, or a Python file."""
-    import importlib
-    import importlib.util
-    import sys
-
-    if not where.endswith(".py"):
-        sys.path.insert(0, "")
-        return importlib.import_module(where)
-    path = Path(where)
-    if not path.is_file():
-        raise FileNotFoundError(f"There is no file '{where}'.")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    sys.path.insert(0, str(path.parent.resolve()))
-    module = sys.modules[path.stem] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def _sample(where: str, n_rows: int) -> list[Any]:
@@ -89,7 +69,7 @@ def _sample(where: str, n_rows: int) -> list[Any]:
 
     name, colon, function = where.rpartition(":")
     if colon and (name.endswith(".py") or not Path(where).exists()):
-        return list(islice(getattr(_module(name), function)(), n_rows))
+        return list(islice(getattr(load_module(name), function)(), n_rows))
     path = Path(where)
     if path.is_dir():
         files = sorted(p for p in path.rglob("*") if p.is_file())

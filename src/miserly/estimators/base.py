@@ -35,13 +35,16 @@ class PlanEstimator(BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "plan_")
 
-    def predict(self, X: Any, budget: float | None = None) -> np.ndarray:
-        """Answers; with a budget, each row stops before the purchase that would exceed it."""
-        return self._by_blocks(X, lambda plan, block: plan.predict(block, budget=budget))
+    def predict(self, X: Any, budget: float | None = None, stop_when: float | None = None) -> np.ndarray:
+        """Answers; with a budget, each row stops before the purchase that would exceed it. With `stop_when`, a
+        probability, it stops before the next purchase as soon as its most probable class reaches that."""
+        return self._by_blocks(X, lambda plan, block: plan.predict(block, budget=budget), stop_when)
 
-    def predict_cost(self, X: Any, budget: float | None = None, charge: Charge | None = None) -> np.ndarray:
+    def predict_cost(
+        self, X: Any, budget: float | None = None, charge: Charge | None = None, stop_when: float | None = None
+    ) -> np.ndarray:
         """What each row pays; `charge` prices whole learners or only the paths walked ("learner", "path")."""
-        return self._by_blocks(X, lambda plan, block: plan.predict_cost(block, budget=budget, charge=charge))
+        return self._by_blocks(X, lambda plan, block: plan.predict_cost(block, budget=budget, charge=charge), stop_when)
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Answers after each stage."""
@@ -52,9 +55,12 @@ class PlanEstimator(BaseEstimator):
         """What each row has paid after each stage."""
         return (stage.cost for stage in self._fitted_plan().stages(self._dense(X)))
 
-    def _by_blocks(self, X: Any, ask: Callable[[Plan, np.ndarray], np.ndarray]) -> np.ndarray:
+    def _by_blocks(
+        self, X: Any, ask: Callable[[Plan, np.ndarray], np.ndarray], stop_when: float | None = None
+    ) -> np.ndarray:
         """Ask the plan, block by block if X is sparse and no gate compares rows."""
         plan = self._fitted_plan()
+        plan = plan if stop_when is None else plan.stopping(stop_when)
         X = self._checked(X)
         if not issparse(X) or plan.by_query:
             return ask(plan, X.toarray() if issparse(X) else X)
@@ -130,13 +136,13 @@ class PlanClassifier(ClassifierMixin, PlanEstimator):
 
     classes_: np.ndarray
 
-    def predict_proba(self, X: Any, budget: float | None = None) -> np.ndarray:
+    def predict_proba(self, X: Any, budget: float | None = None, stop_when: float | None = None) -> np.ndarray:
         """Probability of each class, in the order of `classes_`."""
-        return self._by_blocks(X, lambda plan, block: plan.predict_proba(block, budget=budget))
+        return self._by_blocks(X, lambda plan, block: plan.predict_proba(block, budget=budget), stop_when)
 
-    def decision_function(self, X: Any, budget: float | None = None) -> np.ndarray:
+    def decision_function(self, X: Any, budget: float | None = None, stop_when: float | None = None) -> np.ndarray:
         """Raw scores: one per row for two classes, one per class otherwise."""
-        return self._by_blocks(X, lambda plan, block: plan.score(block, budget=budget))
+        return self._by_blocks(X, lambda plan, block: plan.score(block, budget=budget), stop_when)
 
     def _find_classes(self, y: np.ndarray) -> np.ndarray:
         """The classes in order; an error if there is only one."""

@@ -3,7 +3,8 @@
 Algorithm 2 finds the stages in closed form, each as if it were the last, under a tradeoff that falls to λ (δ) and with
 thresholds that keep a share of the rows; algorithm 1 then improves the stages in cycles, while gates get steeper. The
 objective is in `solvers.soft_cascade`. Other than in the paper, a rejected row is answered with the score of the stage
-that rejected it, and ranks below all that went on (the paper says −1, which its loss does not know of).
+that rejected it, and ranks below all that went on (the paper says −1, which its loss does not know of); and steepness
+is relative to the spread of a stage's scores.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ class _Cronus(GraphEstimator):
         return SoftCascade.initialise(task, steepness, choice.inflation, float(self.keep), gram)
 
     def _scaled(self, posed: Posed) -> Posed:
-        """Numbers brought to mean 0 and deviation 1, so that the steepness of the gates means the same for all."""
+        """Numbers brought to mean 0 and deviation 1, so that ρ means the same for all."""
         self._middle, self._unit = 0.0, 1.0
         if isinstance(self, PlanRegressor):
             self._middle, self._unit = float(posed.share @ posed.targets[:, 0]), posed.spread or 1.0

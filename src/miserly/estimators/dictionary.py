@@ -74,7 +74,7 @@ def find_learners(
 ) -> Learners:
     """The learners that a `dictionary` parameter names, over checked data X whose columns `costs` is bound to."""
     if dictionary is None:
-        order = _order_by_content(X)
+        order = order_by_content(X)
         raw = RawFeatures(np.arange(X.shape[1]))
         return _priced(costs, raw, RawDesign(X, sample_weight, order), order.astype(np.int32))
     trees = _trees_of(dictionary, costs, X, y, sample_weight)
@@ -134,7 +134,7 @@ def _priced(costs: CostTable, dictionary: Dictionary, design: Design, number: ND
     return Learners(costs, dictionary, design, number, tuple(masks), tuple(evaluation[t] for t in number))
 
 
-def _order_by_content(X: Any) -> NDArray[np.intp]:
+def order_by_content(X: Any) -> NDArray[np.intp]:
     """Columns sorted by their values in the first rows; where these tie, by all their values."""
     head = X[:FIRST_ROWS].toarray() if issparse(X) else X[:FIRST_ROWS]
     order = np.lexsort(head[::-1])

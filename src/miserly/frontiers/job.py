@@ -1,4 +1,7 @@
-"""What the points of a sweep share, and how one of them is made: fit, then measure on data it was not fitted on."""
+"""What the points of a sweep share, and how one of them is made: fit, then measure on data it was not fitted on.
+
+Where only the budget of an anytime model is swept, it is fitted once, and every point is a part of it.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ Data = tuple[Any, Any, Any]
 
 @dataclass(frozen=True)
 class Job:
-    """A model, its data sets as (X, y, qid), and what every fit is given besides X and y."""
+    """A model, its data sets as (X, y, qid), and what every fit is given besides X and y; an anytime model fitted."""
 
     model: Any
     train: Data
@@ -27,6 +30,7 @@ class Job:
     test: Data | None
     metric: Metric
     given: Mapping[str, Any] = field(default_factory=dict)
+    whole: Any = None
 
     def prepared(self, swept: Mapping[str, Any]) -> Job:
         """With the data in bins, query ids and validation data for fits that take them."""
@@ -38,19 +42,27 @@ class Job:
             given["qid"] = self.train[2]
         if getattr(self.model, "n_iter_no_change", None) is not None:
             given["eval_set"] = self.validation if by_query else self.validation[:2]
-        return replace(self, given=given)
+        whole = None
+        if [*swept] == ["budget"] and hasattr(self.model, "within"):
+            whole = clone(self.model).set_params(budget=None).fit(*self.train[:2], **given)
+        return replace(self, given=given, whole=whole)
 
     def point(self, params: Mapping[str, Any]) -> Point:
         """Fit and measure one model."""
         started = time.perf_counter()
         try:
-            fitted = clone(self.model).set_params(**params).fit(self.train[0], self.train[1], **self.given)
+            fitted = self._fitted(params)
             seconds = time.perf_counter() - started
             test = None if self.test is None else self._measure(fitted, self.test)
             return Point(params, fitted, self._measure(fitted, self.validation), test, seconds)
         except Exception as error:
             error.add_note(f"This happened at the point {spelled(params)} of the sweep.")
             raise
+
+    def _fitted(self, params: Mapping[str, Any]) -> Any:
+        if self.whole is not None:
+            return self.whole.within(**params)
+        return clone(self.model).set_params(**params).fit(self.train[0], self.train[1], **self.given)
 
     def _measure(self, model: Any, data: Data) -> Measured:
         X, y, qid = data

@@ -1,6 +1,6 @@
 """What every model ends as: a dictionary of weak learners and a small graph of linear scorers over it."""
 
-from miserly.plan.dictionary import Dictionary, RawFeatures, Trees, stack_trees
+from miserly.plan.dictionary import Dictionary, Kernels, PolynomialKernels, RawFeatures, RBFKernels, Trees, stack_trees
 from miserly.plan.file import PlanFileError, load_plan
 from miserly.plan.node import EXIT, Gate, Node
 from miserly.plan.plan import Plan
@@ -11,10 +11,13 @@ __all__ = [
     "EXIT",
     "Dictionary",
     "Gate",
+    "Kernels",
     "ListWalk",
     "Node",
     "Plan",
     "PlanFileError",
+    "PolynomialKernels",
+    "RBFKernels",
     "RawFeatures",
     "Run",
     "Trees",

@@ -42,7 +42,7 @@ def purchases(plan: Plan) -> list[dict[str, Any]]:
 
 def summary(plan: Plan) -> str:
     """What the plan is, and what it may cost at most, in three sentences."""
-    kinds = {"raw": "features", "trees": "trees"}
+    kinds = {"raw": "features", "trees": "trees", "rbf": "RBF kernels", "polynomial": "polynomial kernels"}
     everything = 0
     for k in range(len(plan.nodes)):
         everything |= plan.purchase(k)[0]

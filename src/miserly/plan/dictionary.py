@@ -1,4 +1,4 @@
-"""The weak learners of a plan: raw features or regression trees. Kernel functions will be a third kind here."""
+"""The weak learners of a plan: raw features, regression trees, or kernel functions at support vectors."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly.kernels import machines
 from miserly.kernels import trees as kernels
 from miserly.plan.frozen import Frozen, frozen
 
 Array = NDArray[Any]
+MOST_DEGREES = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,12 +24,14 @@ class Dictionary(Frozen):
 
     kind: ClassVar[str]
     array_types: ClassVar[dict[str, Any]]
+    dimensions: ClassVar[dict[str, int]] = {}
 
     def __post_init__(self) -> None:
         for name, dtype in self.array_types.items():
             array = frozen(getattr(self, name), dtype)
-            if array.ndim != 1:
-                raise ValueError(f"The dictionary's {name} must be a list, got {array.ndim} dimensions.")
+            wanted = self.dimensions.get(name, 1)
+            if array.ndim != wanted:
+                raise ValueError(f"The dictionary's {name} must have {wanted} dimensions, got {array.ndim}.")
             object.__setattr__(self, name, array)
         self.check()
 
@@ -183,6 +187,75 @@ class Trees(Dictionary):
         return out[:, 0]
 
 
+@dataclass(frozen=True, eq=False)
+class Kernels(Dictionary):
+    """Learner t is a kernel function between the row, in these `columns`, and the t-th of the `vectors`."""
+
+    columns: Array
+    vectors: Array
+    gamma: Array
+
+    function: ClassVar[int]
+    array_types: ClassVar[dict[str, Any]] = {"columns": np.int32, "vectors": np.float64, "gamma": np.float64}
+    dimensions: ClassVar[dict[str, int]] = {"vectors": 2, "gamma": 0, "coef0": 0, "degree": 0}
+
+    def check(self) -> None:
+        numbers = self.machine[3]
+        if self.vectors.shape[1] != len(self.columns) or (self.columns < 0).any():
+            raise ValueError("A kernel's vectors have one value for each of its columns, which are not negative.")
+        if not (np.isfinite(self.vectors).all() and np.isfinite(numbers).all() and numbers[0] > 0):
+            raise ValueError("A kernel's vectors and parameters are finite numbers, and its gamma is positive.")
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    @property
+    def n_features(self) -> int:
+        return int(self.columns.max(initial=-1)) + 1
+
+    def features_of(self, learner: int) -> Array:
+        return self.columns
+
+    @property
+    def numbers(self) -> tuple[float, float, float]:
+        """Gamma, the constant and the degree."""
+        return float(self.gamma), 0.0, 0.0
+
+    @cached_property
+    def machine(self) -> tuple[Array, Array, int, Array]:
+        """The first argument of the kernels."""
+        return self.columns, self.vectors, self.function, np.array(self.numbers)
+
+
+@dataclass(frozen=True, eq=False)
+class RBFKernels(Kernels):
+    """exp(−gamma ‖x − v‖²)."""
+
+    kind: ClassVar[str] = "rbf"
+    function: ClassVar[int] = machines.RBF
+
+
+@dataclass(frozen=True, eq=False)
+class PolynomialKernels(Kernels):
+    """(gamma xᵀv + coef0) to the power `degree`."""
+
+    coef0: Array
+    degree: Array
+
+    kind: ClassVar[str] = "polynomial"
+    function: ClassVar[int] = machines.POLYNOMIAL
+    array_types: ClassVar[dict[str, Any]] = {**Kernels.array_types, "coef0": np.float64, "degree": np.int64}
+
+    def check(self) -> None:
+        super().check()
+        if not 1 <= self.degree <= MOST_DEGREES:
+            raise ValueError(f"A polynomial kernel's degree is 1 to {MOST_DEGREES}, got {self.degree}.")
+
+    @property
+    def numbers(self) -> tuple[float, float, float]:
+        return float(self.gamma), float(self.coef0), float(self.degree)
+
+
 def stack_trees(trees: Sequence[dict[str, Array]]) -> Trees:
     """Put single trees, each with places counted from zero, into one table."""
     sizes = [len(t["feature"]) for t in trees]
@@ -195,4 +268,4 @@ def stack_trees(trees: Sequence[dict[str, Array]]) -> Trees:
     return Trees(start=start, left=left, **joined)
 
 
-KINDS: dict[str, type[Dictionary]] = {kind.kind: kind for kind in (RawFeatures, Trees)}
+KINDS: dict[str, type[Dictionary]] = {kind.kind: kind for kind in (RawFeatures, Trees, RBFKernels, PolynomialKernels)}

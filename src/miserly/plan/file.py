@@ -148,7 +148,7 @@ def _write(plan: Plan, file: Any) -> None:
         archive.writestr(_entry("plan.json"), msgspec.json.encode(header))
         for name, array in arrays.items():
             buffer = io.BytesIO()
-            np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
+            np.lib.format.write_array(buffer, np.asarray(array, order="C"), allow_pickle=False)
             archive.writestr(_entry(f"arrays/{name}.npy"), buffer.getvalue())
 
 
@@ -201,7 +201,7 @@ def _read_header(archive: zipfile.ZipFile, path: str | Path) -> _Header:
 def _read_array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
     try:
         return np.lib.format.read_array(io.BytesIO(archive.read(name)), allow_pickle=False)
-    except (ValueError, MemoryError, OverflowError) as error:
+    except Exception as error:  # numpy reads the header with Python's parser, which raises what it likes
         raise PlanFileError(f"The array {name} of the plan file is damaged: {error}.") from error
 
 

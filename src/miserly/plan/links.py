@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 
 from miserly.kernels import links as kernels
 
-Link = Literal["identity", "logistic", "softmax", "vote"]
+Link = Literal["identity", "logistic", "softmax", "vote", "coupled"]
+BY_PAIRS = ("vote", "coupled")
 Scores = NDArray[np.float64]
 
 
 def n_outputs(link: Link, n_classes: int) -> int:
     """How many scores a link reads for this many classes."""
-    if link == "vote":
+    if link in BY_PAIRS:
         return n_classes * (n_classes - 1) // 2
     return 1 if link == "logistic" and n_classes == 2 else n_classes
 
@@ -28,7 +29,8 @@ def sigmoid(z: Scores) -> Scores:
 
 
 def probabilities(link: Link, z: Scores, n_classes: int) -> Scores:
-    """Probability of each class: rows × classes. Votes are shares of the pairs won, not calibrated."""
+    """Probability of each class: rows × classes. Votes are shares of the pairs won, not calibrated; coupled scores are
+    log-odds of pairs of classes."""
     if link == "logistic" and not (n_classes == 2 and z.shape[1] == 1):
         p = sigmoid(z)
         total = p.sum(axis=1, keepdims=True)
@@ -40,6 +42,8 @@ def probabilities(link: Link, z: Scores, n_classes: int) -> Scores:
         kernels.softmax(z, out)
     elif link == "vote":
         kernels.vote(z, n_classes, out)
+    elif link == "coupled":
+        kernels.couple(z, n_classes, out)
     else:
         raise ValueError("A plan with the identity link answers with numbers; it has no probabilities.")
     return out
@@ -47,10 +51,10 @@ def probabilities(link: Link, z: Scores, n_classes: int) -> Scores:
 
 def labels(link: Link, z: Scores, classes: NDArray[Any]) -> NDArray[Any]:
     """The most probable class; ties go to the class that comes first, as in LibSVM."""
-    if link == "logistic" and z.shape[1] == 1:
+    if link == "logistic" and z.shape[1] == 1 and len(classes) == 2:
         best: NDArray[Any] = classes.take((z[:, 0] > 0).view(np.int8))
         return best
-    if link == "vote":
-        z = probabilities(link, z, len(classes))
+    if link in BY_PAIRS:
+        z = probabilities("vote", z, len(classes))
     best = classes[np.argmax(z, axis=1)]
     return best

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from miserly.costs import CostTable, Ledger, set_bits
 from miserly.plan import describe, file, links
+from miserly.plan.brief import brief
 from miserly.plan.dictionary import Dictionary, Trees
 from miserly.plan.frozen import Frozen, frozen, known
 from miserly.plan.matrix import as_matrix, query_numbers
-from miserly.plan.node import EXIT, Node
+from miserly.plan.node import EXIT, Gate, Node
 from miserly.plan.program import Join, Program
 from miserly.plan.run import Run, run, stages
 from miserly.plan.truncate import affordable_nodes
@@ -84,7 +85,9 @@ class Plan(Frozen):
                 raise ValueError(f"Node {k} writes outputs that the plan has not.")
             if node.gate.kind == "confidence" and self.classes is None:
                 raise ValueError(f"Node {k} asks for confidence, which a plan without classes cannot tell.")
-        self.costs.evaluation_prices(n_learners)
+        prices = [*self.costs.prices.values(), *self.costs.evaluation_prices(n_learners)]
+        if not math.isfinite(sum(prices)):
+            raise ValueError("All prices together are more than a number can hold.")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Plan) and (
@@ -98,16 +101,35 @@ class Plan(Frozen):
 
     # ---- running ----------------------------------------------------------------------------------------------
 
-    def run(self, X: Any, qid: Any = None, budget: float | None = None, charge: Charge | None = None) -> Run:
-        """Scores, costs, exits of every row. Rows that cannot pay for a node within the budget answer before it."""
+    def run(
+        self,
+        X: Any,
+        qid: Any = None,
+        budget: float | None = None,
+        charge: Charge | None = None,
+        stop_when: float | None = None,
+    ) -> Run:
+        """Scores, costs, exits of every row. Rows that cannot pay for a node within the budget answer before it, and
+        so do rows whose most probable class has the probability `stop_when` or more."""
+        if stop_when is not None:
+            return self.stopping(stop_when).run(X, qid, budget, charge)
         matrix = as_matrix(X, self.costs.features, self.costs.named)
         charge = charge or self.charge
         known("charge", charge, Charge)
-        return run(self, matrix, query_numbers(qid, len(matrix)), _limit(budget), charge)
+        query = query_numbers(qid, len(matrix))
+        shorter = brief(self, _limit(budget)) if charge == "learner" else None
+        if shorter is None:
+            return run(self, matrix, query, _limit(budget), charge)
+        plan, last, stopped = shorter
+        result = run(plan, matrix, query, math.inf, charge)
+        exits, stops = np.full((len(matrix), 1), last, np.int64), np.full(len(matrix), stopped)
+        return replace(result, exit=exits, out_of_budget=stops)
 
-    def score(self, X: Any, qid: Any = None, budget: float | None = None) -> NDArray[np.float64]:
+    def score(
+        self, X: Any, qid: Any = None, budget: float | None = None, stop_when: float | None = None
+    ) -> NDArray[np.float64]:
         """Raw scores: one column squeezed to a vector, several as rows × outputs."""
-        score = self.run(X, qid, budget).score
+        score = self.run(X, qid, budget, stop_when=stop_when).score
         return score[:, 0] if score.shape[1] == 1 else score
 
     def rank_score(self, X: Any, qid: Any = None, budget: float | None = None) -> NDArray[np.float64]:
@@ -122,26 +144,40 @@ class Plan(Frozen):
         within = np.minimum(np.log1p(np.abs(score)), LOG_LARGEST) / (2.01 * LOG_LARGEST)
         return np.asarray(result.tier + 0.5 + np.copysign(within, score), np.float64)
 
-    def predict(self, X: Any, qid: Any = None, budget: float | None = None) -> NDArray[Any]:
+    def predict(
+        self, X: Any, qid: Any = None, budget: float | None = None, stop_when: float | None = None
+    ) -> NDArray[Any]:
         """Labels, or numbers where there are no classes."""
-        return self.read(self.run(X, qid, budget).z)
+        return self.read(self.run(X, qid, budget, stop_when=stop_when).z)
 
-    def predict_proba(self, X: Any, qid: Any = None, budget: float | None = None) -> NDArray[np.float64]:
+    def predict_proba(
+        self, X: Any, qid: Any = None, budget: float | None = None, stop_when: float | None = None
+    ) -> NDArray[np.float64]:
         """Probability of each class."""
-        return self.probabilities(self.run(X, qid, budget).z)
+        return self.probabilities(self.run(X, qid, budget, stop_when=stop_when).z)
 
     def predict_cost(
-        self, X: Any, qid: Any = None, budget: float | None = None, charge: Charge | None = None
+        self,
+        X: Any,
+        qid: Any = None,
+        budget: float | None = None,
+        charge: Charge | None = None,
+        stop_when: float | None = None,
     ) -> NDArray[np.float64]:
         """What each row pays."""
-        return self.run(X, qid, budget, charge).cost
+        return self.run(X, qid, budget, charge, stop_when).cost
 
     def start(
-        self, budget: float | None = None, given: Mapping[str, float] | None = None, without: Sequence[str] = ()
+        self,
+        budget: float | None = None,
+        given: Mapping[str, float] | None = None,
+        without: Sequence[str] = (),
+        owned: Sequence[str] = (),
     ) -> Walk:
-        """Begin one row without its values: the walk says what it needs. Features that need nothing are `given`; the
-        walk does `without` acquisitions that are known to be out of reach."""
-        return Walk(self, _limit(budget), given or {}, without)
+        """Begin one row without its values: the walk says what it needs. Features that need nothing are `given`, and so
+        are those of acquisitions that are `owned` already, for which nobody pays; the walk does `without` acquisitions
+        that are known to be out of reach."""
+        return Walk(self, _limit(budget), given or {}, without, owned)
 
     def start_list(
         self,
@@ -149,9 +185,10 @@ class Plan(Frozen):
         budget: float | None = None,
         given: Sequence[Mapping[str, float]] | None = None,
         without: Sequence[str] = (),
+        owned: Sequence[Sequence[str]] | None = None,
     ) -> ListWalk:
         """Begin the documents of one query; the budget is for each document."""
-        return ListWalk(self, given or [{}] * n_rows, _limit(budget), without)
+        return ListWalk(self, given or [{}] * n_rows, _limit(budget), without, owned)
 
     def read(self, z: NDArray[np.float64]) -> NDArray[Any]:
         """Calibrated scores as labels, or as numbers."""
@@ -176,6 +213,20 @@ class Plan(Frozen):
         return any(node.gate.by_query for node in self.nodes)
 
     @cached_property
+    def chain(self) -> tuple[int, ...]:
+        """The nodes in their order if they are one chain of open gates, else nothing."""
+        steps = list(self.roots)
+        while steps and self.nodes[steps[-1]].passed != EXIT:
+            steps.append(self.nodes[steps[-1]].passed)
+        is_chain = len(self.roots) == 1 and all(self.nodes[k].gate.kind == "open" for k in steps)
+        return tuple(steps) if is_chain else ()
+
+    @cached_property
+    def briefs(self) -> dict[int, Plan | None]:
+        """What `brief` has found, by the number of stages that are run."""
+        return {}
+
+    @cached_property
     def ledger(self) -> Ledger:
         """The prices of everything that the plan may buy or evaluate."""
         return Ledger(self.costs.price_list, self.costs.evaluation_prices(len(self.dictionary)))
@@ -193,7 +244,8 @@ class Plan(Frozen):
     def used_features(self) -> tuple[int, ...]:
         """The columns that some node may look at."""
         learners = {int(t) for node in self.nodes for t in node.learners}
-        return tuple(sorted({int(f) for t in learners for f in self.dictionary.features_of(t)}))
+        distinct = {self.dictionary.features_of(t).astype(np.int64).tobytes() for t in learners}
+        return tuple(sorted({int(f) for key in distinct for f in np.frombuffer(key, np.int64)}))
 
     @cached_property
     def can_miss(self) -> bool:
@@ -234,6 +286,10 @@ class Plan(Frozen):
             known = self._names[acquisitions] = tuple(names[a] for a in set_bits(acquisitions))
         return known
 
+    def acquisition_set(self, names: Iterable[str]) -> int:
+        """Acquisitions as a bit set."""
+        return sum(1 << self.costs.acquisitions.index(name) for name in set(names))
+
     @cached_property
     def _names(self) -> dict[int, tuple[str, ...]]:
         return {}
@@ -265,10 +321,15 @@ class Plan(Frozen):
     def _purchases(self) -> tuple[tuple[int, int], ...]:
         masks = self.costs.feature_masks
         of_learner: dict[int, int] = {}
+        of_features: dict[bytes, int] = {}  # learners that look at the same features are looked at once
         for t in {int(t) for node in self.nodes for t in node.learners}:
-            of_learner[t] = 0
-            for f in self.dictionary.features_of(t):
-                of_learner[t] |= masks[f]
+            features = self.dictionary.features_of(t)
+            key = features.tobytes()
+            if key not in of_features:
+                of_features[key] = 0
+                for f in features:
+                    of_features[key] |= masks[f]
+            of_learner[t] = of_features[key]
         purchases = []
         for node in self.nodes:
             acquisitions = learners = 0
@@ -302,11 +363,32 @@ class Plan(Frozen):
                 before[way] = (mine[0] & other[0], mine[1] & other[1])
         return tuple(before[k] for k in range(len(self.nodes)))
 
-    def stages(self, X: Any) -> Iterator[Run]:
-        """The state of all rows after each stage of a chain of open gates (an anytime plan)."""
-        if len(self.roots) > 1 or any(node.gate.kind != "open" for node in self.nodes):
-            raise ValueError("This plan is not a chain of stages: its rows go different ways.")
-        return stages(self, as_matrix(X, self.costs.features, self.costs.named))
+    def stages(self, X: Any, qid: Any = None) -> Iterator[Run]:
+        """The state of all rows after each stage: every node of a chain, every level of nodes where ways part. Rows
+        that have left stay as they left."""
+        matrix = as_matrix(X, self.costs.features, self.costs.named)
+        return stages(self, matrix, query_numbers(qid, len(matrix)))
+
+    def stopping(self, confidence: float) -> Plan:
+        """The plan with a gate before every further purchase: rows leave whose most probable class has this
+        probability or more. What was gated already stays as it was."""
+        if self.classes is None:
+            raise ValueError("stop_when asks for a confidence, which a plan that answers with numbers cannot tell.")
+        if not 0.0 < confidence <= 1.0:
+            raise ValueError(f"stop_when is a probability above 0, at most 1, got {confidence:g}.")
+        gate = Gate.unless_confident(confidence)
+        nodes = [
+            replace(node, gate=gate) if node.gate.kind == "open" and self._sells_more(k) else node
+            for k, node in enumerate(self.nodes)
+        ]
+        return replace(self, nodes=tuple(nodes))
+
+    def _sells_more(self, k: int) -> bool:
+        """Whether the node after this one costs something more."""
+        if self.nodes[k].passed == EXIT:
+            return False
+        (bought, used), (have, known) = self.purchase(self.nodes[k].passed), self.owned_at(k)
+        return bool(bought & ~have) or self.ledger.price(0, used & ~known) > 0
 
     def truncate(self, budget: float) -> Plan:
         """The plan without the nodes that a budget would stop before: it answers as `predict(budget=budget)` does."""

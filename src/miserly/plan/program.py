@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.plan.dictionary import Trees
+from miserly.plan.dictionary import Kernels, RawFeatures, Trees
 from miserly.plan.node import Node
 
 if TYPE_CHECKING:
@@ -64,11 +64,13 @@ class Program:
         self.ledger = plan.ledger
         self.words = plan.costs.needs_words
         self.trees = plan.dictionary.table if isinstance(plan.dictionary, Trees) else None
+        self.machine = plan.dictionary.machine if isinstance(plan.dictionary, Kernels) else None
         self.no_values = np.full(len(plan.costs.features), np.nan)
         self.no_scores = np.zeros((1, 2 * plan.n_outputs + 1))
         self.no_scores[:, : plan.n_outputs] = plan.prior
         uses = Counter(int(t) for node in plan.nodes for t in node.learners)
-        shared = sorted(t for t, count in uses.items() if count > 1) if isinstance(plan.dictionary, Trees) else []
+        at_hand = isinstance(plan.dictionary, RawFeatures)
+        shared = [] if at_hand else sorted(t for t, count in uses.items() if count > 1)
         self.keep = np.full(len(plan.dictionary), -1, np.int32)
         self.keep[shared] = np.arange(len(shared))
         self.n_kept = len(shared)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.costs import RowAccounts
+from miserly.kernels import machines
 from miserly.kernels import trees as kernels
 from miserly.kernels.threads import threads
 from miserly.plan.dictionary import Trees
@@ -55,16 +56,28 @@ def run(plan: Plan, X: NDArray[Any], query: Rows, budget: float, charge: str) ->
     return Run(*(np.concatenate([getattr(p, name) for p in parts])[back] for name in Run.__dataclass_fields__))
 
 
-def stages(plan: Plan, X: NDArray[Any]) -> Iterator[Run]:
-    """Run a chain of open gates and tell the state of all rows after each node."""
+def stages(plan: Plan, X: NDArray[Any], query: Rows) -> Iterator[Run]:
+    """Run a plan and tell the state of all rows after each level of its nodes."""
     program = plan.program("none")
-    batch = _Batch(program, X, np.zeros(len(X), np.intp), math.inf, plan.charge)
-    at = plan.roots[0] if plan.roots else EXIT
-    while at != EXIT:
-        with threads(None, len(X)):
-            batch.visit(program.steps[at], np.arange(len(X)), 0, {})
-        yield batch.result()
-        at = plan.nodes[at].passed
+    batch = _Batch(program, X, query, math.inf, plan.charge)
+    for number, root in enumerate(plan.roots):
+        waiting: dict[int, list[Rows]] = {root: [np.arange(len(X))]}
+        for nodes in _levels(plan, root):
+            with threads(None, len(X)):
+                for k in nodes:
+                    if k in waiting:
+                        batch.visit(program.steps[k], np.sort(np.concatenate(waiting.pop(k))), number, waiting)
+            yield batch.result()
+
+
+def _levels(plan: Plan, root: int) -> list[list[int]]:
+    """The nodes below a root by the length of the longest way there: whoever comes to one has come by its turn."""
+    level = {root: 0}
+    for k in range(root, len(plan.nodes)):
+        for way in plan.nodes[k].ways if k in level else ():
+            if way != EXIT:
+                level[way] = max(level.get(way, 0), level[k] + 1)
+    return [[k for k in sorted(level) if level[k] == depth] for depth in range(max(level.values()) + 1)]
 
 
 def _blocks(program: Program, query: Rows) -> Iterator[Rows]:
@@ -167,9 +180,12 @@ class _Batch:
         self.state.begin(step.head, rows)
         columns = self.state.columns
         edges = (step.learners, step.pointer, step.column, step.weight)
+        kept = (self.program.keep, self.values, self.known)
         if isinstance(self.plan.dictionary, Trees):
-            trees, kept = self.plan.dictionary, (self.program.keep, self.values, self.known)
+            trees = self.plan.dictionary
             kernels.add_trees(self.X, rows, trees.table, trees.used, *edges, *kept, columns)
+        elif self.program.machine is not None:
+            machines.add_machines(self.X, rows, self.program.machine, *edges, *kept, columns)
         else:
             features = self.plan.dictionary.columns[step.learners]  # type: ignore[attr-defined]
             kernels.add_columns(self.X, rows, features, *edges[1:], columns)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.costs import Account
+from miserly.kernels import machines
 from miserly.kernels import trees as kernels
 from miserly.plan.dictionary import Trees
 from miserly.plan.gates import passes
@@ -52,6 +53,7 @@ class Walk:
         budget: float = math.inf,
         given: Mapping[str, float] = NOTHING,
         without: Iterable[str] = (),
+        owned: Iterable[str] = (),
         in_list: bool = False,
     ) -> None:
         self.plan = plan
@@ -69,6 +71,7 @@ class Walk:
         self._in_list = in_list
         self.asked = 0
         self._dead = self._lost = 0  # acquisitions that cannot be had; these, and those that are no use without them
+        self._had = plan.acquisition_set(owned) if owned else 0  # those that nobody need buy
         self._reason = "answered"
         self._owned = np.zeros(program.words.shape[1], np.uint64)
         self._x = program.no_values.copy()
@@ -76,7 +79,7 @@ class Walk:
         self._values = np.zeros(program.n_kept)
         self._known = np.zeros(program.n_kept, bool)
         self._root = self._complete = self._scored = 0
-        self._take(given)
+        self._take(given, {**plan.arriving(0, 0), **plan.arriving(0, self._had)} if self._had else plan.arriving(0, 0))
         if plan.roots:
             self._begin(plan.roots[0])
             for acquisition in without:
@@ -91,6 +94,11 @@ class Walk:
     def done(self) -> bool:
         """Whether the answer is final."""
         return self.stopped is not None
+
+    @property
+    def owned(self) -> int:
+        """The acquisitions that the row has, bought or not, as a bit set."""
+        return self.account.owned | self._had
 
     @property
     def cost(self) -> float:
@@ -112,7 +120,7 @@ class Walk:
         """Take the values that the wanted acquisitions gave, pay for them, and go on as far as possible."""
         if not self.needs:
             raise RuntimeError("This walk wants nothing: look at `needs` before supplying.")
-        self._take(values)
+        self._take(values, self.plan.arriving(self.owned, self.asked))
         self._pay()
 
     def supply_columns(self, values: Iterable[tuple[NDArray[np.intp], Sequence[float]]]) -> None:
@@ -132,6 +140,8 @@ class Walk:
         cannot, so the answer of the last complete node stands. `stopped` will tell, if the row wanted it."""
         plan = self.plan
         if self.stopped is not None or not (plan.can_miss or acquisition in self.needs):
+            return
+        if self._had and plan.acquisition_set([acquisition]) & self._had:
             return
         if acquisition in self.needs:
             self._blame(f"failed:{acquisition}")
@@ -156,9 +166,8 @@ class Walk:
             self.waiting = None
             self.stopped = reason
 
-    def _take(self, values: Mapping[str, float]) -> None:
+    def _take(self, values: Mapping[str, float], arriving: Mapping[str, int]) -> None:
         """Keep values; everything that the plan may look at and that is or gets owned must be among them."""
-        arriving = self.plan.arriving(self.account.owned, self.asked)
         if values.keys() != arriving.keys():
             self._check(values, arriving)
         x = self._x
@@ -171,7 +180,7 @@ class Walk:
         for name in values:
             if name not in number:
                 raise KeyError(f"The plan knows no feature {name!r}.")
-            if costs.feature_masks[number[name]] & ~(self.account.owned | self.asked):
+            if costs.feature_masks[number[name]] & ~(self.owned | self.asked):
                 raise KeyError(f"Feature {name!r} was supplied before it was bought: it needs {costs.needs[name]}.")
         missing = [name for name in arriving if name not in values]
         if missing:
@@ -210,7 +219,7 @@ class Walk:
         ledger, stops = self.program.ledger, self._step.stops
         while self._stops < len(stops):
             stop = stops[self._stops]
-            wanted = stop.acquisitions & ~self._lost
+            wanted = stop.acquisitions & ~(self._lost | self._had)
             after = ledger.after(self.account, wanted, stop.evaluated)
             if after.total > self.budget:
                 return None
@@ -225,7 +234,7 @@ class Walk:
     def _next_on_path(self) -> int | None:
         """What the next split on the row's own path lacks; 0 at the step's end, None where the budget forbids it."""
         step, ledger, program = self._step, self.program.ledger, self.program
-        have = self.account.owned | self._lost
+        have = self.owned | self._lost
         if not (step.is_priced or step.acquisitions & ~have) and self.account.total <= self.budget:
             self._complete = len(step.ends)
             return 0
@@ -263,9 +272,11 @@ class Walk:
         first, end = step.ends[self._scored - 1] if self._scored else 0, step.ends[n_nodes - 1]
         plan, row, learners = self.plan, self._state.columns[0], step.learners[first:end]
         edges = (step.pointer[first : end + 1], step.column, step.weight)
+        kept = (self.program.keep, self._values, self._known)
         if isinstance(plan.dictionary, Trees):
-            kept = (self.program.keep, self._values, self._known)
             kernels.add_trees_to_row(self._x, self.program.trees, learners, *edges, *kept, row)
+        elif self.program.machine is not None:
+            machines.add_machines_to_row(self._x, self.program.machine, learners, *edges, *kept, row)
         else:
             kernels.add_columns_to_row(self._x, plan.dictionary.columns[learners], *edges, row)  # type: ignore[attr-defined]
         if self._dead:
@@ -330,8 +341,10 @@ class ListWalk:
         given: Sequence[Mapping[str, float]],
         budget: float = math.inf,
         without: Sequence[str] = (),
+        owned: Sequence[Iterable[str]] | None = None,
     ) -> None:
-        self.walks = [Walk(plan, budget, known, without, in_list=True) for known in given]
+        had = owned if owned is not None else [()] * len(given)
+        self.walks = [Walk(plan, budget, known, without, mine, in_list=True) for known, mine in zip(given, had)]
         self.settle()
 
     @property

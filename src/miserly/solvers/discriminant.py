@@ -12,13 +12,15 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 Floats = NDArray[np.float64]
+ROUNDING = 1e-13
 
 
 def discriminant(scores: Floats, member: NDArray[np.bool_], weights: Floats) -> tuple[Floats, Floats]:
     """(matrix, offset) such that softmax(scores @ matrix + offset) are the probabilities of the classes.
 
     `member` (row × class) says where a row belongs. One row's worth of the whole cloud is added to the shape, so that
-    classes without any spread stay finite; every class has one row's worth of prior.
+    classes without any spread stay finite; every class has one row's worth of prior. Directions in which scores differ
+    by no more than their rounding say nothing.
     """
     total, counts = float(weights.sum()), weights @ member
     share = member * weights[:, None]
@@ -28,7 +30,7 @@ def discriminant(scores: Floats, member: NDArray[np.bool_], weights: Floats) -> 
     cloud = (scores - middle).T @ ((scores - middle) * weights[:, None]) / total
     shape = (own.T @ (own * weights[:, None]) + cloud) / (total + 1.0)
     size, vectors = linalg.eigh(shape, check_finite=False)
-    kept = size > 1e-10 * np.trace(cloud)
+    kept = size > 1e-10 * np.trace(cloud) + (ROUNDING * np.abs(scores).max(initial=0.0)) ** 2
     inverse = (vectors[:, kept] / size[kept]) @ vectors[:, kept].T
     matrix = inverse @ (means - middle).T
     offset = np.log((counts + 1.0) / (total + len(counts))) - 0.5 * np.einsum("ij,ji->i", means + middle, matrix)

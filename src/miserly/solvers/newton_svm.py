@@ -27,8 +27,13 @@ def newton_svm(Z: Floats, y: Floats, C: float = 1.0, weights: Floats | None = No
         left, size, right = linalg.svd(Z, full_matrices=False, check_finite=False)
         inner, b, steps = newton_svm(np.asfortranarray(left * size), y, C, weights)
         return right.T @ inner, b, steps
-    w, b, slack = np.zeros(Z.shape[1]), 0.0, np.ones(len(y))
-    margin = _Inside(Z, y, C, weights)
+    return minimise(Inside(Z, y, C, weights), np.zeros(Z.shape[1]), 0.0)
+
+
+def minimise(margin: Inside, w: Floats, b: float) -> tuple[Floats, float, int]:
+    """Newton's steps from a start, which may be the answer to a problem nearby."""
+    Z, y, C, weights = margin.Z, margin.y, margin.C, margin.weights
+    slack = 1.0 - y * (Z @ w + b)
     for step in range(1, MAX_STEPS + 1):
         inside = (slack > 0) & (weights > 0)
         w_new, b_new = margin.solve(inside)
@@ -43,13 +48,27 @@ def newton_svm(Z: Floats, y: Floats, C: float = 1.0, weights: Floats | None = No
     return w, b, MAX_STEPS
 
 
-class _Inside:
+class Inside:
     """The sums over the rows inside the margin; rows that enter or leave are added or taken off."""
 
     def __init__(self, Z: Floats, y: Floats, C: float, weights: Floats) -> None:
         self.Z, self.y, self.C, self.weights = Z, y, C, weights
-        self.rows = np.zeros(len(y), bool)
-        self.gram: Floats = np.zeros((Z.shape[1], Z.shape[1]))
+        self.forget()
+
+    def forget(self) -> None:
+        """Count all rows anew at the next step."""
+        self.rows = np.zeros(len(self.y), bool)
+        self.gram: Floats = np.zeros((self.Z.shape[1], self.Z.shape[1]))
+
+    def with_columns(self, Z: Floats, changed: NDArray[np.intp]) -> None:
+        """The same rows with other columns: those up to the old number that are not `changed` are as they were."""
+        kept = min(len(self.gram), Z.shape[1])
+        gram = np.zeros((Z.shape[1], Z.shape[1]))
+        gram[:kept, :kept] = self.gram[:kept, :kept]
+        self.Z, self.gram = Z, gram
+        mu = np.where(self.rows, self.weights, 0.0)
+        for s in changed:
+            gram[s] = gram[:, s] = (mu * Z[:, s]) @ Z
 
     def solve(self, rows: NDArray[np.bool_]) -> tuple[Floats, float]:
         """The minimum if exactly these rows are inside: M[w; b] = Σ μ y φ̃, with b eliminated."""
@@ -61,16 +80,33 @@ class _Inside:
                 part = np.take(self.Z.T, np.flatnonzero(some), axis=1) * np.sqrt(self.weights[some])
                 self.gram += sign * (part @ part.T)
         self.rows = rows
-        mu = np.where(rows, self.weights, 0.0)
-        total = float(mu.sum())
-        if total == 0.0:  # nobody inside: only the length of w counts, towards zero some row will enter
+        if not rows.any():  # nobody inside: only the length of w counts, towards zero some row will enter
             return np.zeros(self.Z.shape[1]), 0.0
-        centre, middle = mu @ self.Z / total, float(mu @ self.y) / total
-        matrix = self.gram - total * np.outer(centre, centre)
+        mu = self.mu
+        middle = float(mu @ self.y) / float(mu.sum())
+        w = self.inverse((mu * (self.y - middle)) @ self.Z)
+        return w, middle - float(self.centre @ w)
+
+    @property
+    def mu(self) -> Floats:
+        """The weights of the rows inside, zero for the others."""
+        return np.where(self.rows, self.weights, 0.0)
+
+    @property
+    def centre(self) -> Floats:
+        """The mean of the rows inside."""
+        mu = self.mu
+        return np.asarray(mu @ self.Z / mu.sum())
+
+    def inverse(self, right: Floats) -> Floats:
+        """v of M[v; v_b] = [r; r_b], for right = r − centre·r_b; then v_b is r_b / Σμ − centre @ v."""
+        if not len(right):
+            return right
+        centre = self.centre
+        matrix = self.gram - float(self.mu.sum()) * np.outer(centre, centre)
         matrix[np.diag_indices(len(matrix))] += 1.0 / self.C
         factor = linalg.cho_factor(matrix, overwrite_a=True, check_finite=False)
-        w = linalg.cho_solve(factor, (mu * (self.y - middle)) @ self.Z, check_finite=False)
-        return w, middle - float(centre @ w)
+        return np.asarray(linalg.cho_solve(factor, right, check_finite=False))
 
 
 def _best_step(w: Floats, move: Floats, slack: Floats, along: Floats, costs: Floats) -> float:

@@ -3,13 +3,17 @@
     Σ_i ω_i Σ_k q_i^k ½(y_i − f^k(x_i))² + Σ_k ρ_k Σ_t |β_t^k|
         + λ [ Σ_t e_t √(Σ_k (d_k β_t^k)²) + Σ_a c_a √(Σ_k Σ_t N_at (d_k β_t^k)²) ]
 
-Rows go on from stage k with probability σ(γ(h β^k − θ^k)); q^k is the probability of leaving there, d_k the share of
+Rows go on from stage k with probability σ(γ_k(h β^k − θ^k)); q^k is the probability of leaving there, d_k the share of
 rows that come to it. Unlike CSTC, a stage's weights count in the cost with the share of rows that meet them, inside the
 root. f^k = h β^k + b^k, the intercept is free. A stage that rejects nobody is a dummy: no weights, θ = −∞.
+
+γ_k is the steepness over the spread of the stage's scores when it was found. The paper has one γ for all, which says
+little of who goes where if a class is rare and weights are shrunk: then scores hardly vary.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -42,11 +46,12 @@ class CascadeTask:
 
 @dataclass
 class Stage:
-    """Weights of standardised columns, intercept, threshold."""
+    """Weights of standardised columns, intercept, threshold, and the spread of scores that steepness is relative to."""
 
     beta: Floats
     bias: float
     threshold: float = -np.inf
+    spread: float = 1.0
 
     @property
     def is_dummy(self) -> bool:
@@ -91,7 +96,7 @@ class SoftCascade:
         stage = self.stages[k]
         scores = self.task.design.scores(stage.beta)
         if k < self.last:
-            self.traversal.set(k, soft_gate(scores, stage.threshold, self.steepness))
+            self.traversal.set(k, soft_gate(scores, stage.threshold, self.steepness / stage.spread))
         self.loss[k] = 0.5 * (scores + stage.bias - self.task.y) ** 2
         for j in range(k + 1, self.last + 1):
             self.d[j] = float(self.task.share @ self.traversal.reach(j))
@@ -118,8 +123,9 @@ class SoftCascade:
             stage = cascade._pretend_last(k, norm, gram if k == 0 else None)
             cascade.stages.append(stage)
             if k < cascade.last and not stage.is_dummy:
-                weight = task.share * cascade.traversal.reach(k)
-                stage.threshold = weighted_quantile(task.design.scores(stage.beta), weight, 1.0 - keep)
+                weight, scores = task.share * cascade.traversal.reach(k), task.design.scores(stage.beta)
+                stage.threshold = weighted_quantile(scores, weight, 1.0 - keep)
+                stage.spread = weighted_deviation(scores, weight) or 1.0
             cascade.refresh(k)
         return cascade
 
@@ -171,7 +177,7 @@ class StageProblem:
     def __init__(self, cascade: SoftCascade, k: int) -> None:
         task, stage = cascade.task, cascade.stages[k]
         self.cascade, self.k, self.stage, self.task = cascade, k, stage, task
-        self.is_last = k == cascade.last
+        self.is_last, self.steepness = k == cascade.last, cascade.steepness / stage.spread
         self.columns = np.flatnonzero(stage.beta)
         reach = cascade.traversal.reach(k)
         weight = np.maximum(task.omega, task.share) * reach
@@ -214,9 +220,9 @@ class StageProblem:
         value += self._norm + 0.5 * float(self._slopes @ squares) - self._at_norm
         value += self._least + 0.5 * float(self._shrink @ beta**2)
         push = push + (shares * (self.later_squares @ self._slopes)) @ self.coming
-        a = push * self.cascade.steepness * s * (1.0 - s)
+        a = push * self.steepness * s * (1.0 - s)
         slope = self.Z.T @ (pull + a) + (self._shrink + self.d**2 * self._slopes[self.columns]) * beta
-        self._bend, self._here = np.abs((1.0 - 2.0 * s) * a) * self.cascade.steepness, self.loss_weight * (1.0 - s)
+        self._bend, self._here = np.abs((1.0 - 2.0 * s) * a) * self.steepness, self.loss_weight * (1.0 - s)
         return value, np.concatenate([slope, [pull.sum(), -a.sum()]])
 
     def value(self, v: Floats) -> float:
@@ -228,7 +234,7 @@ class StageProblem:
     def _gate(self, v: Floats) -> Floats:
         if self.is_last:
             return np.zeros(len(self.y))
-        return np.asarray(soft_gate(self.Z @ v[:-2], float(v[-1]), self.cascade.steepness), np.float64)
+        return np.asarray(soft_gate(self.Z @ v[:-2], float(v[-1]), self.steepness), np.float64)
 
     def _squares(self, beta: Floats, shares: Floats) -> Floats:
         squares = self.before + shares**2 @ self.later_squares
@@ -305,3 +311,9 @@ def weighted_quantile(values: Floats, weights: Floats, share: float) -> float:
     ordered = values[order]
     higher = ordered[ordered > ordered[place]]
     return float(0.5 * (ordered[place] + higher[0])) if len(higher) else float(ordered[place])
+
+
+def weighted_deviation(values: Floats, weights: Floats) -> float:
+    """The deviation of values under weights."""
+    middle = float(weights @ values) / float(weights.sum())
+    return math.sqrt(float(weights @ (values - middle) ** 2) / float(weights.sum()))

@@ -1,0 +1,71 @@
+"""`python -m benchmarks.serving KIND PLAN`: the servers that are measured, each a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from miserly.acquire import Extractor, extractor
+from miserly.serve import serve
+from miserly.serve.clerk import Clerk
+
+ANSWER = (
+    b'{"value":false,"probabilities":[0.9,0.1],"cost":176.0,"measured_ms":0.01,"stopped":"answered",'
+    b'"acquired":["a0","a1","a2","a3","a4"],"tier":0}'
+)
+N_ACQUISITIONS = 5
+
+
+async def _constant(self: Clerk, body: bytes, headers: object) -> bytes:
+    return ANSWER
+
+
+def extractors(work: Callable[[int], None] | None = None, wait: float | None = None) -> list[Extractor]:
+    """Five that read two features each, after some work of theirs on a thread, or after a wait on the event loop."""
+
+    def made(a: int) -> Extractor:
+        names = [f"f{2 * a}", f"f{2 * a + 1}"]
+
+        def plain(row: dict[str, Any]) -> list[float]:
+            if work is not None:
+                work(a)
+            return [row[name] for name in names]
+
+        async def later(row: dict[str, Any]) -> list[float]:
+            await asyncio.sleep(wait or 0.0)
+            return [row[name] for name in names]
+
+        return extractor(f"a{a}", yields=names)(plain if wait is None else later)
+
+    return [made(a) for a in range(N_ACQUISITIONS)]
+
+
+def trouble(a: int) -> None:
+    """One call in ten fails; the third extractor hangs for ever."""
+    if a == 2:
+        threading.Event().wait()
+    if random.random() < 0.1:
+        raise ConnectionError("one in ten")
+    time.sleep(0.001)
+
+
+def main(kind: str, path: str) -> None:
+    """Serve until the end."""
+    if kind == "constant":
+        Clerk.predict = _constant  # type: ignore[method-assign]
+    kits = {
+        "threads": lambda: extractors(),
+        "soak": lambda: extractors(wait=0.002),
+        "trouble": lambda: extractors(trouble),
+    }
+    kit = kits[kind]() if kind in kits else None
+    serve(path, kit, port=0, max_in_flight=32 if kind == "soak" else 256)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

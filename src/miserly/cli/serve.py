@@ -1,0 +1,44 @@
+"""`miserly serve`: a plan behind HTTP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from miserly.cli.modules import load_name
+from miserly.cli.options import FILE
+
+NAME = "MODULE:NAME"
+
+
+@click.command()
+@click.argument("plan", type=FILE)
+@click.option("--extractors", metavar=NAME, default=None, help="A list of extractors, or a function that gives one.")
+@click.option("--read-row", metavar=NAME, default=None, help="A function from a row's JSON to what extractors take.")
+@click.option("--host", default="127.0.0.1", show_default=True)
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0: one that is free.")
+@click.option("--budget", type=click.FloatRange(0), default=None, help="For requests that do not say.")
+@click.option("--deadline-ms", type=click.FloatRange(0), default=None, help="For requests that do not say.")
+@click.option("--max-in-flight", type=click.IntRange(1), default=256, show_default=True, help="The rest get a 503.")
+@click.option("--max-documents", type=click.IntRange(1), default=1000, show_default=True, help="In one list.")
+@click.option("--max-body", type=click.IntRange(1), default=1 << 20, show_default=True, help="Bytes of a request.")
+def serve(plan: Path, extractors: str | None, read_row: str | None, **options: Any) -> None:
+    """Answer HTTP requests by PLAN, calling your extractors as it asks for them.
+
+    NAME stands in a module or in a file (file.py:name). Without extractors, requests bring their features. A new plan
+    file at the same place takes over without a stop (SIGHUP: at once); SIGTERM ends it when all is answered.
+    """
+    try:
+        from miserly.serve import serve as run
+    except ImportError as error:
+        raise ImportError(f"The server needs more: pip install 'miserly[serve]' ({error}).") from None
+    run(plan, _extractors(extractors), read_row=load_name(read_row) if read_row else None, **options)
+
+
+def _extractors(where: str | None) -> Any:
+    if where is None:
+        return None
+    found = load_name(where)
+    return found() if callable(found) else found
