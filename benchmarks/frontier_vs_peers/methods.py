@@ -284,6 +284,7 @@ def sklearn_tree(split: Split, costs: CostTable, how: Settings) -> Iterator[Plan
 # ---- the list -----------------------------------------------------------------------------------------------------
 
 HALF = {"subsample": 0.5, "random_state": 0}
+L2 = {"l2_regularization": 10.0}
 BAGGED = {"bagging_fraction": 0.5, "bagging_freq": 1, "bagging_seed": 0}
 _MISER = partial(miser, charge="learner")
 _COUPLED = partial(lightgbm_cegb, lazy=False)
@@ -292,6 +293,7 @@ METHODS = (
     Method("miser learner, by path", _MISER, "path", ours=True, pooled=True),
     Method("miser path", partial(miser, charge="path"), "path", ours=True, pooled=True),
     Method("miser path, half the rows", partial(miser, charge="path", **HALF), "path", ours=True, pooled=True),
+    Method("miser path, half, l2", partial(miser, charge="path", **HALF, **L2), "path", ours=True, pooled=True),
     Method("PathTree", path_trees, "path", ours=True, pooled=True),
     Method("Stagewise", partial(ours, "Stagewise", grid=(100,)), "learner", ours=True),
     Method("FeatureSubset", partial(ours, "FeatureSubset"), "learner", ours=True),
