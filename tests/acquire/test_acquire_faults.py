@@ -412,3 +412,20 @@ def test_a_number_too_large_for_a_double_is_a_failure():
         answer = runner.predict(0, deadline=deadline)
         assert (answer.value, answer.stopped, answer.cost) == (0.5, "failed:x", 0.0)
     runner.close()
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_request_does_not_wait_for_what_is_left_alone(is_async):
+    """Without a deadline it waited for ever once a derived feature's function had failed often enough."""
+    given = data(FOREST)[1]
+    broke = broken("derive_fti", "derive_t3")
+    runner = OnDemand(FOREST, extractors_of(FOREST.costs, is_async=is_async, break_up=broke), failures=2)
+
+    async def ask():
+        async with asyncio.timeout(60):
+            return [await runner.apredict(row) for row in given * 3]
+
+    answers = asyncio.run(ask())
+    assert all(answer.stopped.startswith("failed:derive_") for answer in answers)
+    assert any("left alone" in call.outcome for call in answers[-1].calls)
+    runner.close()

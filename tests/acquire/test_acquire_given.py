@@ -114,7 +114,11 @@ def test_documents_with_given_features():
 
 @pytest.mark.parametrize(
     ("given", "words"),
-    [({"aa": 1.0}, "knows no feature 'aa'.*Did you mean 'a'"), ({"a": "much"}, "is no number.*much")],
+    [
+        ({"aa": 1.0}, "knows no feature 'aa'.*Did you mean 'a'"),
+        ({"a": "much"}, "is no number.*much"),
+        ({"a": 10**400}, "is no number.*too large"),
+    ],
 )
 def test_wrong_features_are_refused(given, words):
     plan = linear({"a": ["x"], "b": ["y"]}, {"x": 5.0, "y": 1.0})

@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pytest
 
-from miserly.acquire import OnDemand, RedisCache, extractor
+from miserly.acquire import OnDemand, Pair, RedisCache, extractor
 from miserly.costs import CostTable
 from miserly.plan import Node, Plan, RawFeatures
 
@@ -116,8 +116,11 @@ def test_results_come_back_as_they_were(server, result, value):
     assert not others
 
 
-def test_what_json_cannot_say_is_computed_anew(server, caplog):
-    (_, first), (others, second) = [counted(server, work=lambda row: {"x": 1.0, "tree": object()}) for _ in range(2)]
+@pytest.mark.parametrize(
+    "more", [object(), b"bytes", {1: 2}, Pair(1, 2)], ids=["object", "bytes", "numbers as keys", "a named tuple"]
+)
+def test_what_json_cannot_say_is_computed_anew(server, caplog, more):
+    (_, first), (others, second) = [counted(server, work=lambda row: {"x": 1.0, "more": more}) for _ in range(2)]
     with first, second:
         assert first.predict(("a", 0.0)).value == second.predict(("a", 0.0)).value == 1.0
     assert len(others) == 1

@@ -13,7 +13,7 @@ UNIFORM = CostTable.uniform()
 AFR = {"n_dims": 3, "n_trees_per_dim": 2, "n_levels": 8}
 MISER = {"n_estimators": 5}
 SETTINGS = {
-    AFRClassifier: {"n_dims": 8, "n_trees_per_dim": 1, "n_levels": 3},
+    AFRClassifier: {"n_dims": 8, "n_trees_per_dim": 1, "n_levels": 2},
     AnytimeMiserRegressor: MISER,
     AnytimeMiserClassifier: MISER,
 }

@@ -89,6 +89,15 @@ def test_the_smaller_of_two_budgets_counts_and_the_servers_own_otherwise():
         }
 
 
+@pytest.mark.parametrize("deadline", [1e5, 1e16, 1e300])
+def test_a_deadline_may_be_far_away(deadline):
+    row = features_of(FOREST, rows(1, 1))[0]
+    with TestClient(create_app(FOREST, extractors_of(FOREST.costs))) as client:
+        assert asked(client, row=row, deadline_ms=deadline)["stopped"] == "answered"
+    with TestClient(create_app(FOREST)) as client:
+        assert asked(client, "/v1/rank", documents=[row], deadline_ms=deadline)["stopped"] == {"answered": 1}
+
+
 def test_given_features_are_neither_bought_nor_called():
     row = features_of(FOREST, rows(1, 1))[0]
     kit = extractors_of(FOREST.costs)

@@ -116,7 +116,7 @@ class Kit:
         arriving = {**self.plan.arriving(0, 0), **self.plan.arriving(0, owned)} if owned else self.plan.arriving(0, 0)
         try:
             values = self._numbers((name, features[name]) for name in arriving if name in names)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise ValueError(f"A feature that was given is no number: {error}.") from None
         return Given(values, self.plan.acquisition_names(owned), running)
 

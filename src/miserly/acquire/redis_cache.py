@@ -57,8 +57,8 @@ class RedisCache(Cache):
     def share(self, key: Hashable, result: Any) -> None:
         """Keep a result for all."""
         try:
-            text = msgspec.json.encode(result, enc_hook=_plain)
-        except (TypeError, NotImplementedError, ValueError, RecursionError) as error:
+            text = msgspec.json.encode(_plain(result))
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
             if not self._is_told:
                 log.warning("Results of %r are not kept in Redis: %s.", self.name, error)
             self._is_told = True
@@ -91,7 +91,14 @@ class RedisCache(Cache):
 
 
 def _plain(value: Any) -> Any:
-    """NumPy's numbers and arrays as JSON has them."""
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    raise NotImplementedError(f"{type(value).__name__} is nothing that JSON can say")
+    """A result as JSON has it; an error for what would come back as something else, such as bytes."""
+    kind = type(value)
+    if kind in (float, int, str, bool) or value is None:
+        return value
+    if kind in (list, tuple):
+        return [_plain(part) for part in value]
+    if kind is dict and all(type(key) is str for key in value):
+        return {key: _plain(part) for key, part in value.items()}
+    if hasattr(value, "tolist"):  # NumPy's numbers and arrays
+        return _plain(value.tolist())
+    raise TypeError(f"JSON cannot say {kind.__name__}")

@@ -215,8 +215,9 @@ class OnDemand:
 
         try:
             while True:
-                for job in round_.next_jobs():
-                    self._start(job, round_, deliver, self._workers.loop, is_inline=round_.until == math.inf)
+                while jobs := round_.next_jobs():  # what is left alone is given up at once, and then others are wanted
+                    for job in jobs:
+                        self._start(job, round_, deliver, self._workers.loop, is_inline=round_.until == math.inf)
                 if round_.done:
                     return
                 try:
@@ -236,8 +237,9 @@ class OnDemand:
 
         try:
             while True:
-                for job in round_.next_jobs():
-                    self._start(job, round_, deliver, lambda: loop, is_inline=False)
+                while jobs := round_.next_jobs():
+                    for job in jobs:
+                        self._start(job, round_, deliver, lambda: loop, is_inline=False)
                 if round_.done:
                     return
                 try:

@@ -85,6 +85,33 @@ def _block_sums(lanes, vectors, four, function, sums):
                 sums[3, i] += x * v3
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _alike(pointer, output, e, n_learners):
+    """Whether four learners follow that are added to the same outputs."""
+    size = pointer[e + 1] - pointer[e]
+    for q in range(1, 4):
+        if e + q >= n_learners or pointer[e + q + 1] - pointer[e + q] != size:
+            return False
+        for j in range(size):
+            if output[pointer[e + q] + j] != output[pointer[e] + j]:
+                return False
+    return True
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _add_four(pointer, output, weight, e, h, totals):
+    """Add four learners to their outputs, one after the other, with each total fetched once."""
+    for j in range(pointer[e + 1] - pointer[e]):
+        k = output[pointer[e] + j]
+        w0, w1 = weight[pointer[e] + j], weight[pointer[e + 1] + j]
+        w2, w3 = weight[pointer[e + 2] + j], weight[pointer[e + 3] + j]
+        for i in range(BLOCK):
+            total = totals[k, i] + w0 * h[0, i]
+            total += w1 * h[1, i]
+            total += w2 * h[2, i]
+            totals[k, i] = total + w3 * h[3, i]
+
+
 @njit(cache=True, nogil=True, parallel=True)
 def add_machines(X, rows, machine, learners, pointer, output, weight, keep, values, known, scores):
     """Add weighted kernel values to the scores of some rows.
@@ -129,6 +156,10 @@ def add_machines(X, rows, machine, learners, pointer, output, weight, keep, valu
                             known[rows[first + i], place] = True
                         else:
                             h[q, i] = values[rows[first + i], place]
+            if _alike(pointer, output, e, learners.size):
+                _add_four(pointer, output, weight, e, h, totals)
+                continue
+            for q in range(min(4, learners.size - e)):
                 for j in range(pointer[e + q], pointer[e + q + 1]):
                     k, w = output[j], weight[j]
                     for i in range(BLOCK):
