@@ -10,7 +10,7 @@ from miserly.costs import CostTable
 from miserly.estimators import CompressedSVC
 from oracles.prices import shared_prices
 
-QUICK = {"n_starts": 1, "max_iter": 20}
+QUICK = {"n_starts": 1, "max_iter": 5}
 REPEATED = (
     "LibSVM's own answer for a row of weight two is that for two rows only to its tolerance; ours moves on from it"
 )
