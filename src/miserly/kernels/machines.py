@@ -17,7 +17,7 @@ SHIFT = 6755399441055744.0  # 1.5 · 2⁵²: adding it rounds to a whole number,
 LEAST = -708.0  # below this the exponential is 0 here
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def _exponentials(z, out, bits):
     """e^z of each entry for z ≤ 0; `bits` are those of `out`, as integers."""
     for i in range(z.size):
@@ -47,7 +47,7 @@ def _exponentials(z, out, bits):
         out[i] = z[i] * out[i]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def _finish(function, numbers, sums, out, bits):
     """From squared distances or products to values of the kernel."""
     if function == RBF:
@@ -63,7 +63,7 @@ def _finish(function, numbers, sums, out, bits):
             out[i] *= sums[i]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def _block_sums(lanes, vectors, four, function, sums):
     """Squared distances (or products) between four vectors and a block of rows, which lie in columns."""
     sums[:] = 0.0
@@ -85,7 +85,7 @@ def _block_sums(lanes, vectors, four, function, sums):
                 sums[3, i] += x * v3
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def _alike(pointer, output, e, n_learners):
     """Whether four learners follow that are added to the same outputs."""
     size = pointer[e + 1] - pointer[e]
@@ -98,7 +98,7 @@ def _alike(pointer, output, e, n_learners):
     return True
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def _add_four(pointer, output, weight, e, h, totals):
     """Add four learners to their outputs, one after the other, with each total fetched once."""
     for j in range(pointer[e + 1] - pointer[e]):
