@@ -104,8 +104,7 @@ class Kit:
         left aside."""
         for name in features:
             if name not in self.plan.feature_numbers:
-                near = get_close_matches(name, self.plan.costs.features, 1)
-                hint = f" Did you mean {near[0]!r}?" if near else ""
+                hint = _hint(name, self.plan.costs.features)
                 raise ValueError(f"The plan knows no feature {name!r}, which was given.{hint}")
         names = frozenset(features)
         if names not in self._spared:
@@ -113,9 +112,9 @@ class Kit:
                 self._spared.clear()
             self._spared[names] = spared(self.plan, self.extractors, self._closure, names)
         owned, running = self._spared[names]
-        arriving = {**self.plan.arriving(0, 0), **self.plan.arriving(0, owned)} if owned else self.plan.arriving(0, 0)
+        first = self.plan.known_at_first(owned)
         try:
-            values = self._numbers((name, features[name]) for name in arriving if name in names)
+            values = self._numbers((name, features[name]) for name in first if name in names)
         except (TypeError, ValueError, OverflowError) as error:
             raise ValueError(f"A feature that was given is no number: {error}.") from None
         return Given(values, self.plan.acquisition_names(owned), running)
@@ -135,8 +134,7 @@ class Kit:
             for acquisition in self.plan.costs.needs[feature]:
                 if acquisition not in performed:
                     others = sorted(e for e in performed if e) or ["none"]
-                    near = get_close_matches(acquisition, others, 1)
-                    hint = f" Did you mean {near[0]!r}?" if near else ""
+                    hint = _hint(acquisition, others)
                     raise ValueError(
                         f"The plan may buy {acquisition!r} (for {feature!r}), but no extractor performs it. "
                         f"There are extractors for: {', '.join(others)}.{hint}"
@@ -198,10 +196,13 @@ def _yielded_by(extractors: list[Extractor], used: list[str]) -> dict[str, Extra
             yielded[feature] = e
     for feature in used:
         if feature not in yielded:
-            near = get_close_matches(feature, yielded, 1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise ValueError(f"The plan looks at {feature!r}, which no extractor yields.{hint}")
+            raise ValueError(f"The plan looks at {feature!r}, which no extractor yields.{_hint(feature, yielded)}")
     return yielded
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    near = get_close_matches(name, list(known), 1)
+    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def readers(costs: CostTable) -> list[Extractor]:

@@ -70,10 +70,6 @@ class ReducedSVC(KernelClassifier):
         self.n_candidates = n_candidates
         self.random_state = random_state
 
-    def suggest_grid(self, y: Any, n_points: int = 8) -> np.ndarray:
-        """Numbers of vectors from two to a fifth of the rows."""
-        return np.unique(np.geomspace(2.0, max(4.0, 0.2 * len(y)), n_points).astype(int))
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Choose vectors and find their coefficients; `sample_weight` multiplies the loss of a row."""
         X, codes, weights = self._fit_rows(X, y, sample_weight)

@@ -134,8 +134,7 @@ class CompressedSVC(KernelClassifier):
         """Numbers of vectors from two to a fifth of the rows, or budgets up to the one given."""
         if self.budget is not None:
             return np.geomspace(self.budget / 64.0, self.budget, n_points)
-        most = max(4.0, 0.2 * len(y))
-        return np.unique(np.geomspace(2.0, most, n_points).astype(int))
+        return super().suggest_grid(y, n_points)
 
     # ---- making one -------------------------------------------------------------------------------------------
 

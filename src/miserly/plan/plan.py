@@ -274,6 +274,11 @@ class Plan(Frozen):
             self._arriving[owned, asked] = known
         return known
 
+    def known_at_first(self, owned: int) -> Mapping[str, int]:
+        """The features in use that a row begins with: those that need nothing, and those of what it owns already."""
+        free = self.arriving(0, 0)
+        return {**free, **self.arriving(0, owned)} if owned else free
+
     @cached_property
     def _arriving(self) -> dict[tuple[int, int], dict[str, int]]:
         return {}

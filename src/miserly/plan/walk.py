@@ -79,7 +79,7 @@ class Walk:
         self._values = np.zeros(program.n_kept)
         self._known = np.zeros(program.n_kept, bool)
         self._root = self._complete = self._scored = 0
-        self._take(given, {**plan.arriving(0, 0), **plan.arriving(0, self._had)} if self._had else plan.arriving(0, 0))
+        self._take(given, plan.known_at_first(self._had))
         if plan.roots:
             self._begin(plan.roots[0])
             for acquisition in without:
