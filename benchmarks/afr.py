@@ -17,7 +17,6 @@ import argparse
 import gzip
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -32,6 +31,7 @@ from benchmarks.frontier_vs_peers.data import Part, Problem, Split, folder, load
 from benchmarks.frontier_vs_peers.methods import Settings, miser
 from benchmarks.frontier_vs_peers.report import interval
 from benchmarks.frontier_vs_peers.scoring import in_stages, limits
+from benchmarks.timing import memory_watched
 from miserly.costs import CostTable
 from miserly.datasets import noisy_xor
 from miserly.estimators import AFRClassifier, AnytimeMiserClassifier
@@ -254,8 +254,6 @@ def large() -> None:
 
 
 def measure(n_rows: int = 100_000) -> None:
-    import psutil
-
     from miserly.datasets import yahoo_like
 
     data = yahoo_like(4350, seed=0)
@@ -263,28 +261,16 @@ def measure(n_rows: int = 100_000) -> None:
     assert len(X) == n_rows
     model = AFRClassifier(data.costs, n_dims=20, n_trees_per_dim=10, n_levels=5, random_state=0)
     AFRClassifier(data.costs, n_levels=2, random_state=0).fit(X[:2000], y[:2000])
-    process, peak, done = psutil.Process(), [0], threading.Event()
-    before = process.memory_info().rss
-
-    def watch() -> None:
-        while not done.wait(0.01):
-            peak[0] = max(peak[0], process.memory_info().rss)
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
     wall, cpu = time.perf_counter(), time.process_time()
-    model.fit(X, y)
+    with memory_watched() as peak:
+        model.fit(X, y)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    done.set()
-    watcher.join()
     stage = model.stages_[-1]
     print(f"AFR, {X.shape[0]} × {X.shape[1]} float32 ({X.nbytes / 2**20:.0f} MiB), S = 20, T = 10, five λ:")
     print(
         f"  {len(model.plan_.dictionary)} trees in {len(stage.w)} dimensions, {len(model.plan_.nodes)} stages", end=", "
     )
-    print(
-        f"{wall:.0f} s ({cpu:.0f} s of CPU), at most {(peak[0] - before) / 2**20:.0f} MiB beside the data", flush=True
-    )
+    print(f"{wall:.0f} s ({cpu:.0f} s of CPU), at most {peak.extra / 2**20:.0f} MiB beside the data", flush=True)
 
 
 def main(arguments: Sequence[str] = ()) -> None:

@@ -9,14 +9,12 @@ algorithm 5, one node after the other, with our descent and with scipy's inside 
 
 import copy
 import sys
-import threading
 import time
 
 import numpy as np
-import psutil
 from scipy.optimize import minimize
 
-from benchmarks.timing import line
+from benchmarks.timing import line, memory_watched
 from miserly.datasets import yahoo_like
 from miserly.estimators.cstc import CSTCRegressor
 from miserly.solvers import gated_node
@@ -111,19 +109,11 @@ def memory(levels: int = LEVELS, n_rows: int = ROWS) -> None:
     """The peak of a fit of many levels, data included; sweeps are cut to one, which holds all that the others hold."""
     data = yahoo_like(QUERIES, seed=0)
     X, y = data.X[:n_rows], data.y[:n_rows]
-    process, peak, done = psutil.Process(), [0], threading.Event()
-
-    def watch() -> None:
-        while not done.wait(0.05):
-            peak[0] = max(peak[0], process.memory_info().rss)
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
+    model = CSTCRegressor(data.costs, tradeoff=3e-3, max_depth=levels, max_iter=1, min_samples_leaf=1)
     began = time.perf_counter()
-    model = CSTCRegressor(data.costs, tradeoff=3e-3, max_depth=levels, max_iter=1, min_samples_leaf=1).fit(X, y)
-    done.set()
-    watcher.join()
-    seconds, gib = time.perf_counter() - began, peak[0] / 2**30
+    with memory_watched(every=0.05) as peak:
+        model.fit(X, y)
+    seconds, gib = time.perf_counter() - began, peak.most / 2**30
     verdict = "met" if gib <= 6 else "MISSED"
     print(f"CSTC, {X.shape[0]} × {X.shape[1]} ({X.dtype}), {levels} levels, {model.n_nodes_} nodes, {seconds:.0f} s:")
     print(f"  peak {gib:.2f} GiB, data included (goal at most 6: {verdict})")

@@ -2,9 +2,8 @@
 
 import subprocess
 import sys
-import threading
 
-import psutil
+from benchmarks.timing import memory_watched
 
 N_QUERIES = 8700
 
@@ -21,19 +20,9 @@ def measure() -> None:
     data = yahoo_like(N_QUERIES, seed=0)
     model = GreedyMiserRegressor(data.costs, tradeoff=1e-5, n_estimators=20)
     model.fit(data.X[:2000], data.y[:2000])
-    process, peak, done = psutil.Process(), [0], threading.Event()
-    before = process.memory_info().rss
-
-    def watch() -> None:
-        while not done.wait(0.002):
-            peak[0] = max(peak[0], process.memory_info().rss)
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    model.fit(data.X, data.y)
-    done.set()
-    watcher.join()
-    extra = (peak[0] - before) / 2**20
+    with memory_watched(every=0.002) as peak:
+        model.fit(data.X, data.y)
+    extra = peak.extra / 2**20
     allowed = 1.3 * data.X.size / 2**20 + 300
     verdict = "met" if extra <= allowed else "MISSED"
     print(f"Memory of fit, {data.X.shape[0]} × {data.X.shape[1]} float32 ({data.X.nbytes / 2**20:.0f} MiB):")

@@ -1,9 +1,13 @@
-"""Best of several runs, in CPU time (all threads) and on the wall clock; ratios are what is reported."""
+"""Best of several runs, in CPU time (all threads) and on the wall clock, of which ratios are reported; peaks of memory."""
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+
+import psutil
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,35 @@ def best_of(n: int, *works: Callable[[], Any]) -> list[Best]:
             results[i] = work()
             times[i].append((time.process_time() - cpu, time.perf_counter() - wall))
     return [Best(min(c for c, _ in t), min(w for _, w in t), result) for t, result in zip(times, results)]
+
+
+class Peak:
+    """Resident memory of this process, in bytes: before, and at most since."""
+
+    def __init__(self) -> None:
+        self.before = self.most = psutil.Process().memory_info().rss
+
+    @property
+    def extra(self) -> int:
+        return self.most - self.before
+
+
+@contextmanager
+def memory_watched(every: float = 0.01) -> Iterator[Peak]:
+    """Look at the memory again and again while the block runs."""
+    process, peak, done = psutil.Process(), Peak(), threading.Event()
+
+    def watch() -> None:
+        while not done.wait(every):
+            peak.most = max(peak.most, process.memory_info().rss)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield peak
+    finally:
+        done.set()
+        watcher.join()
 
 
 def line(what: str, ours: float, theirs: float, goal: float | None = None) -> None:
