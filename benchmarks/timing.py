@@ -1,4 +1,4 @@
-"""Best of several runs, in CPU time (all threads) and on the wall clock, of which ratios are reported; peaks of memory."""
+"""Best of several runs, in CPU time (all threads) and on the wall clock (ratios are reported), and peaks of memory."""
 
 import threading
 import time
