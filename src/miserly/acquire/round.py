@@ -63,6 +63,11 @@ class Round:
         first = min(first, self.until)
         return None if first == math.inf else max(0.0, first - perf_counter())
 
+    @property
+    def on_threads(self) -> bool:
+        """Whether a call runs that may hold a core."""
+        return not all(job.extractor.is_async for job in self._jobs)
+
     def next_jobs(self) -> list[Job]:
         """The calls to start now."""
         wants: dict[Extractor, list[Session]] = {}

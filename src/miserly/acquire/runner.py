@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from time import perf_counter
 from types import TracebackType
@@ -24,7 +25,9 @@ from miserly.plan import Plan
 
 Features = Mapping[str, Any]
 FindLoop = Callable[[], asyncio.AbstractEventLoop]
+Delivery = tuple[Job, Sequence[Outcome]]
 SHUT = Outcome(None, ConnectionError("left alone after repeated failures"))
+LAST_STEPS, STEP = 0.005, 0.0002  # seconds
 
 
 class Pair(NamedTuple):
@@ -208,7 +211,7 @@ class OnDemand:
                     session.give(e, SHUT, is_final=True)
 
     def _drive(self, round_: Round) -> None:
-        inbox: SimpleQueue[tuple[Job, Sequence[Outcome]]] = SimpleQueue()
+        inbox: SimpleQueue[Delivery] = SimpleQueue()
 
         def deliver(job: Job, outcomes: Sequence[Outcome]) -> None:
             inbox.put((job, outcomes))
@@ -221,14 +224,14 @@ class OnDemand:
                 if round_.done:
                     return
                 try:
-                    round_.deliver(*inbox.get(timeout=round_.time_left))
+                    round_.deliver(*_receive(inbox, round_.time_left, round_.on_threads))
                 except Empty:
                     self._expire(round_)
         finally:
             round_.leave()
 
     async def _adrive(self, round_: Round) -> None:
-        inbox: asyncio.Queue[tuple[Job, Sequence[Outcome]]] = asyncio.Queue()
+        inbox: asyncio.Queue[Delivery] = asyncio.Queue()
         loop = asyncio.get_running_loop()
 
         def deliver(job: Job, outcomes: Sequence[Outcome]) -> None:
@@ -313,6 +316,22 @@ def _each(rows: Iterable[Any], given: Sequence[Features] | None) -> list[tuple[A
     if given is not None and len(given) != len(listed):
         raise ValueError(f"Features are given for each row: got {len(given)} for {len(listed)} rows.")
     return list(zip(listed, given if given is not None else [None] * len(listed)))
+
+
+def _receive(inbox: SimpleQueue[Delivery], time_left: float | None, in_steps: bool) -> Delivery:
+    """The next outcome, or `Empty` when the time is over. Beside threads a wait ends in short steps: a waiter that has
+    slept for long may wake on the core where a call computes and stay there until the scheduler's next tick."""
+    if time_left is None or not in_steps:
+        return inbox.get(timeout=time_left)
+    until = perf_counter() + time_left
+    wait = time_left - LAST_STEPS
+    while True:
+        with suppress(Empty):
+            return inbox.get(timeout=max(0.0, wait))
+        left = until - perf_counter()
+        if left <= 0:
+            raise Empty
+        wait = min(left, STEP)
 
 
 def _until(began: float, deadline: float | None) -> float:
