@@ -194,14 +194,12 @@ def test_metrics_count_what_happened():
 
 
 def test_the_server_loads_nothing_that_trains():
-    """Of scipy there is only what numba's own look at its version loads."""
     code = (
         "import sys, json, miserly.serve\n"
         "print(json.dumps([m for m in sys.modules if m.split('.')[0] in "
         "('sklearn', 'pandas', 'scipy') or m.startswith('miserly.')]))"
     )
     loaded = set(json.loads(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout))
-    assert not {m for m in loaded if m.startswith(("sklearn", "pandas"))}
-    assert not {m for m in loaded if m.startswith("scipy.") and not m.split(".")[1].startswith("_")} - {"scipy.version"}
+    assert not {m for m in loaded if m.startswith(("sklearn", "scipy", "pandas"))}
     rooms = {m.split(".")[1] for m in loaded if m.startswith("miserly.")}
     assert rooms == {"serve", "acquire", "plan", "costs", "kernels"}
