@@ -17,6 +17,7 @@ MEMORY = 20
 ARMIJO = 1e-4
 SMALLEST_STEP = 1e-8
 POSITIVE = 1e-10
+SMALL = 1e-3
 
 
 class Memory:
@@ -104,3 +105,42 @@ def descend(
         memory.learn(step * direction, slopes[-1] - slope)
         at, slope = at + step * direction, slopes[-1]
     return at, value, asked
+
+
+def settle(improve: Callable[[], None], objective: Callable[[], float], max_rounds: int, tol: float) -> list[float]:
+    """Improve until the objective falls by less than `tol` of itself; its values on the way."""
+    values = [objective()]
+    for _ in range(max_rounds):
+        improve()
+        values.append(objective())
+        if values[-2] - values[-1] <= tol * abs(values[-2]):
+            break
+    return values
+
+
+def drop_small(
+    value: Callable[[Floats], float], at: Floats, n_groups: int, width: int = 1
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Leave out small groups of weights where the function does not mind, together or one by one.
+
+    The list begins with `n_groups` groups of `width` weights. Gives the shorter list, and which groups are left.
+    """
+    kept = np.ones(n_groups, bool)
+    size = np.linalg.norm(_groups(at, n_groups, width), axis=1)
+    small = np.flatnonzero(size <= SMALL * size.max(initial=0.0))
+    if not len(small) or len(small) == n_groups:
+        return at, kept
+    now = value(at)
+    for those in (small, *np.split(small, len(small))):
+        without = at.copy()
+        _groups(without, n_groups, width)[those] = 0.0
+        if (found := value(without)) <= now:
+            at, now = without, found
+            kept[those] = False
+            if len(those) == len(small):
+                break
+    return np.concatenate([_groups(at, n_groups, width)[kept].ravel(), at[n_groups * width :]]), kept
+
+
+def _groups(at: Floats, n_groups: int, width: int) -> Floats:
+    return at[: n_groups * width].reshape(n_groups, width)

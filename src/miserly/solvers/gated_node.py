@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from miserly.solvers.descent import descend
+from miserly.solvers.descent import descend, drop_small
 from miserly.solvers.traversal import EXIT, soft_gate
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 NEGLIGIBLE = 1e-10
-SMALL = 1e-3
 STEPS = 8
 
 
@@ -164,25 +163,7 @@ class GatedNode:
         return apply
 
     def _drop(self) -> bool:
-        """Set small weights to zero where the objective does not mind; they do not come back."""
-        beta = self.parts(self.at)[0]
-        size = np.linalg.norm(beta, axis=1)
-        small = np.flatnonzero(size <= SMALL * size.max(initial=0.0))
-        if not len(small) or len(small) == len(size):
-            return False
-        now, gone = self.value(self.at), np.zeros(len(size), bool)
-        for those in (small, *np.split(small, len(small))):
-            without = self.at.copy()
-            self.parts(without)[0][those] = 0.0
-            if (value := self.value(without)) <= now:
-                self.at, now = without, value
-                gone[those] = True
-                if len(those) == len(small):
-                    break
-        if not gone.any():
-            return False
-        beta, bias, threshold = self.parts(self.at)
-        kept = ~gone
-        self.at = np.concatenate([beta[kept].ravel(), bias, [threshold]])
+        """Leave out small weights; they do not come back."""
+        self.at, kept = drop_small(self.value, self.at, len(self.columns), self.n_outputs)
         self.columns, self.Z = self.columns[kept], self.Z[:, kept]
-        return True
+        return not kept.all()

@@ -21,14 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from miserly.solvers.descent import descend
+from miserly.solvers.descent import descend, drop_small, settle
 from miserly.solvers.design import Design
 from miserly.solvers.mixed_norm import AcquisitionNorm, MixedNorm
 from miserly.solvers.traversal import Graph, Traversal, soft_gate
 
 Floats = NDArray[np.float64]
 NEGLIGIBLE = 1e-10
-SMALL = 1e-3
 STEPS = 8
 
 
@@ -146,14 +145,12 @@ class SoftCascade:
 
     def optimise(self, max_cycles: int, tol: float = 1e-4, rounds: int = 3) -> list[float]:
         """Cycle over the stages until the objective falls by less than `tol` of itself; its values on the way."""
-        values = [self.objective()]
-        for _ in range(max_cycles):
+
+        def cycle() -> None:
             for k in range(self.last + 1):
                 self.improve(k, rounds)
-            values.append(self.objective())
-            if values[-2] - values[-1] <= tol * abs(values[-2]):
-                break
-        return values
+
+        return settle(cycle, self.objective, max_cycles, tol)
 
     def improve(self, k: int, rounds: int = 3) -> None:
         """Lower the objective in one stage; a stage that is better away becomes a dummy, and stays one."""
@@ -282,25 +279,10 @@ class StageProblem:
         return apply
 
     def _drop(self) -> bool:
-        """Set small weights to zero where the objective does not mind, together or one by one."""
-        size = np.abs(self.at[:-2])
-        small = np.flatnonzero(size <= SMALL * size.max(initial=0.0))
-        if not len(small) or len(small) == len(size):
-            return False
-        now, gone = self.value(self.at), np.zeros(len(size), bool)
-        for those in (small, *np.split(small, len(small))):
-            without = self.at.copy()
-            without[those] = 0.0
-            if (value := self.value(without)) <= now:
-                self.at, now = without, value
-                gone[those] = True
-                if len(those) == len(small):
-                    break
-        if not gone.any():
-            return False
-        self.columns, self.Z = self.columns[~gone], self.Z[:, ~gone]
-        self.at = np.concatenate([self.at[:-2][~gone], self.at[-2:]])
-        return True
+        """Leave out small weights; they do not come back."""
+        self.at, kept = drop_small(self.value, self.at, len(self.columns))
+        self.columns, self.Z = self.columns[kept], self.Z[:, kept]
+        return not kept.all()
 
 
 def weighted_quantile(values: Floats, weights: Floats, share: float) -> float:

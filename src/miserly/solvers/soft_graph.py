@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly.solvers.descent import settle
 from miserly.solvers.design import Design
 from miserly.solvers.gated_node import GatedNode
 from miserly.solvers.joint import Joint
@@ -211,14 +212,12 @@ class SoftGraph:
 
     def sweep(self, max_sweeps: int, tol: float = 1e-4, rounds: int = 3) -> list[float]:
         """Algorithm 5: over the nodes until the objective falls by less than `tol` of itself; values on the way."""
-        values = [self.objective()]
-        for _ in range(max_sweeps):
+
+        def sweep() -> None:
             for k in range(len(self.graph)):
                 self.improve(k, rounds)
-            values.append(self.objective())
-            if values[-2] - values[-1] <= tol * abs(values[-2]):
-                break
-        return values
+
+        return settle(sweep, self.objective, max_sweeps, tol)
 
     def improve(self, k: int, rounds: int = 3) -> None:
         """Lower the objective in the parameters of one node."""
