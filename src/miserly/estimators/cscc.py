@@ -43,7 +43,6 @@ class CSCCClassifier(PlanClassifier, GraphEstimator):
         "min_samples_leaf": [constraints.at_least(1)],
         "max_iter": [constraints.at_least(0)],
         "tol": [constraints.not_negative()],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -59,7 +58,6 @@ class CSCCClassifier(PlanClassifier, GraphEstimator):
         min_samples_leaf: int = 20,
         max_iter: int = 10,
         tol: float = 1e-3,
-        random_state: Any = None,
     ) -> None:
         self.costs = costs
         self.tradeoff = tradeoff
@@ -72,7 +70,6 @@ class CSCCClassifier(PlanClassifier, GraphEstimator):
         self.min_samples_leaf = min_samples_leaf
         self.max_iter = max_iter
         self.tol = tol
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn."""

@@ -48,7 +48,6 @@ class _CSTC(GraphEstimator):
         "max_iter": [constraints.at_least(0)],
         "tol": [constraints.not_negative()],
         "metric": [str, Metric, None],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -64,7 +63,6 @@ class _CSTC(GraphEstimator):
         max_iter: int = 10,
         tol: float = 1e-3,
         metric: str | Metric | None = None,
-        random_state: Any = None,
     ) -> None:
         self.costs = costs
         self.tradeoff = tradeoff
@@ -77,7 +75,6 @@ class _CSTC(GraphEstimator):
         self.max_iter = max_iter
         self.tol = tol
         self.metric = metric
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, eval_set: Any = None) -> Self:
         """Learn. With `eval_set`, (X, y) or (X, y, qid), nodes that do not help `metric` there are pruned."""
