@@ -17,8 +17,10 @@ from miserly.plan import describe, file, links
 from miserly.plan.brief import brief
 from miserly.plan.dictionary import Dictionary, Trees
 from miserly.plan.frozen import Frozen, frozen, known
+from miserly.plan.lightgbm_text import to_lightgbm
 from miserly.plan.matrix import as_matrix, query_numbers
 from miserly.plan.node import EXIT, Gate, Node
+from miserly.plan.onnx_model import to_onnx
 from miserly.plan.program import Join, Program
 from miserly.plan.run import Run, run, stages
 from miserly.plan.truncate import affordable_nodes
@@ -424,6 +426,14 @@ class Plan(Frozen):
     def to_dot(self) -> str:
         """The graph in Graphviz's language."""
         return describe.to_dot(self)
+
+    def to_onnx(self) -> Any:
+        """An ONNX model of a plan in which all rows go the same way: trees or raw features, in single precision."""
+        return to_onnx(self)
+
+    def to_lightgbm(self) -> str:
+        """The same as the text of a LightGBM model file, for trees."""
+        return to_lightgbm(self)
 
     def save(self, path: str | Path) -> None:
         """Write one file of JSON and raw arrays; the old file stays whole if anything goes wrong."""
