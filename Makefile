@@ -3,11 +3,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO ?= demo
 
-.PHONY: demo test slow bench lint docs constraints clean
+.PHONY: demo test slow bench lint docs site pictures constraints clean
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[all,dev]'
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[all,dev,docs]'
 	touch $@
 
 .venv/peers: .venv/ready
@@ -35,9 +35,18 @@ lint: .venv/ready
 docs: .venv/ready
 	$(BIN)/python docs/cli.py > docs/cli.md
 
+site: .venv/ready  ## the documentation as a site; a test builds it too
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	@echo "The site is site/index.html."
+
+pictures: demo  ## those of the pages: drawn by what the pages show, by the demo, and by docs/which.py
+	$(BIN)/python docs/pages.py
+	$(BIN)/python docs/which.py
+	cp $(DEMO)/frontier.png docs/pictures/demo.png
+
 constraints:  ## versions only, no index address
 	uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --no-header --no-annotate \
 		--no-emit-index-url --no-emit-find-links -o constraints.txt
 
 clean:
-	rm -rf .venv build dist $(DEMO)
+	rm -rf .venv build dist site $(DEMO)

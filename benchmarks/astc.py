@@ -6,39 +6,17 @@ three levels. Cost and error are those of rows that neither was trained on. The 
 (141,397 × 519): 119 times faster at the smallest budget, 6.6 times at the largest.
 """
 
-import math
 import time
 from typing import Any
 
 import numpy as np
 
-from miserly.costs import set_bits
 from miserly.datasets import yahoo_like
 from miserly.estimators import ASTCRegressor, CSTCRegressor
-from miserly.plan import EXIT, Plan
+from miserly.reproduction.astc import node_budgets
 
 N_ROWS, DEPTH = 20_000, 3
 TRADEOFFS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4)
-
-
-def node_budgets(plan: Plan) -> dict[int, float]:
-    """What each node of a tree over raw features buys beyond what the way there owns.
-
-    The children of k are 2k + 1 (where rows pass) and 2k + 2.
-    """
-    budgets: dict[int, float] = {}
-    waiting = [(root, 0, 0) for root in plan.roots]
-    while waiting:
-        k, number, owned = waiting.pop()
-        node = plan.nodes[k]
-        wanted = 0
-        for learner in node.learners:
-            wanted |= plan.costs.feature_masks[int(learner)]
-        budgets[number] = math.fsum(plan.costs.price_list[a] for a in set_bits(wanted & ~owned))
-        for side, way in enumerate((node.passed, node.failed)):
-            if way != EXIT:
-                waiting.append((way, 2 * number + 1 + side, owned | wanted))
-    return budgets
 
 
 def fitted(model: Any, X: np.ndarray, y: np.ndarray) -> tuple[Any, float]:

@@ -1,43 +1,112 @@
-"""What the README shows runs as it stands there, in an empty folder."""
+"""What the README and the pages show runs as it stands there, in an empty folder; the site has no warnings."""
 
+import json
+import os
 import re
 import runpy
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
+import pytest
+from click.testing import CliRunner
+from litestar.testing import TestClient
+
+from miserly.cli.main import cli
+from miserly.plan import load_plan
+from miserly.serve import create_app
+
 ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+README = ROOT / "README.md"
+WALKED = DOCS / "start.md"
+PICTURE = re.compile(r"!\[.*?\]\((.*?)\)")
+snippets = runpy.run_path(str(DOCS / "pages.py"))
 
 
-def test_the_readmes_python_runs(tmp_path, monkeypatch, capsys):
+def name_of(page):
+    return str(page.relative_to(ROOT))
+
+
+def commands(page):
+    """The lines of a page's shell blocks, without their comments, as words."""
+    text = page.read_text(encoding="utf-8")
+    for language, block in re.findall(r"^```(\w*)\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+        for line in block.splitlines() if language in ("", "sh") else ():
+            if line.startswith(("miserly ", "curl ")):
+                yield shlex.split(line, comments=True)
+
+
+def test_the_readmes_python_runs(tmp_path, capsys):
+    names = snippets["run"](README, tmp_path)
+    assert len(list(snippets["blocks"](README))) == 1
+    assert names["chosen"].plan_.predict_cost(names["X"], budget=25).max() <= 25
+    assert load_plan(tmp_path / "triage.plan") == names["chosen"].plan_
+    assert "accuracy" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("page", [page for page in snippets["pages"]() if page != WALKED], ids=name_of)
+def test_a_pages_python_runs_and_draws_its_pictures(page, tmp_path):
+    snippets["run"](page, tmp_path)
+    shown = {Path(p).name for p in PICTURE.findall(page.read_text(encoding="utf-8"))}
+    drawn = {p.name for p in (tmp_path / "pictures").iterdir()}
+    assert drawn <= shown
+    assert all((DOCS / "pictures" / name).exists() for name in drawn), "run `make pictures`"
+
+
+def test_a_newcomer_comes_from_tables_to_a_served_model(tmp_path, monkeypatch):
+    """All that *Start in five minutes* shows, in its order, in one folder."""
+    snippets["run"](WALKED, tmp_path)
     monkeypatch.chdir(tmp_path)
-    names: dict = {}
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
-    assert len(blocks) == 3
-    for block in blocks:
-        exec(compile(block, "README.md", "exec"), names)
-    assert names["walk"].stopped == "answered"
-    assert names["walk"].cost <= 900
-    assert "buys" in capsys.readouterr().out
+    served = None
+    for program, *words in commands(WALKED):
+        if program == "curl":
+            with TestClient(create_app(served)) as client:
+                answer = client.post("/v1/predict", json=json.loads(words[words.index("-d") + 1])).json()
+            assert answer["value"] == "ill"
+            assert answer["stopped"] == "answered"
+        elif words[0] == "serve":
+            served = load_plan(words[1])
+        else:
+            result = CliRunner().invoke(cli, words)
+            assert result.exit_code == 0, f"{' '.join(words)}: {result.output} {result.exception}"
+    assert served.predict_cost([[0.1, 0.4, 2.0, 0.3, float("nan")]]) <= 60
+    assert (tmp_path / "report.html").exists()
+    assert (tmp_path / "answers.csv").read_text().startswith("answer,cost,stopped")
 
 
-def test_the_readmes_commands_exist():
-    from miserly.cli.main import cli
-
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    for line in re.findall(r"^miserly (.*?)(?:#.*)?$", text, re.MULTILINE):
-        name, *words = line.split()
-        options = {o for p in cli.commands[name].params for o in p.opts}
-        assert {w for w in words if w.startswith("-")} <= options
+@pytest.mark.parametrize("page", [README, *DOCS.rglob("*.md")], ids=name_of)
+def test_the_commands_of_a_page_exist(page):
+    for program, *words in commands(page):
+        if program == "miserly" and not words[0].startswith("-"):
+            options = {o for p in cli.commands[words[0]].params for o in (*p.opts, *p.secondary_opts)} | {"--help"}
+            assert {w for w in words if re.match(r"--?[a-z]", w)} <= options, words
 
 
 def test_the_page_of_the_command_line_is_up_to_date():
-    page = runpy.run_path(str(ROOT / "docs/cli.py"))["page"]()
-    assert page == (ROOT / "docs/cli.md").read_text(encoding="utf-8"), "run `make docs`"
+    page = runpy.run_path(str(DOCS / "cli.py"))["page"]()
+    assert page == (DOCS / "cli.md").read_text(encoding="utf-8"), "run `make docs`"
 
 
 def test_links_between_documents_lead_somewhere():
-    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
-        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+    for page in [README, ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_site_is_built_without_a_warning(tmp_path):
+    run = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")],
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert run.returncode == 0, run.stderr
+    reference = (tmp_path / "site" / "api.html").read_text(encoding="utf-8")
+    assert "predict_cost" in reference
 
 
 def test_no_room_is_forgotten_in_the_contributors_map():

@@ -32,6 +32,15 @@ def test_one_round_by_hand():
     assert cheap.predict_cost(X).tolist() == [1.0] * 4
 
 
+def test_squared_hinge_by_hand():
+    """Scores start at 0, slopes are ±1, half of that is learnt; Platt's targets, ¾ and ¼, give ± log 3."""
+    X, y = np.array([[0.0], [0.0], [1.0], [1.0]]), np.array([0, 0, 1, 1])
+    settings = {"n_estimators": 1, "learning_rate": 0.5, "max_depth": 1, "min_samples_leaf": 1}
+    model = StagewiseClassifier(ms.CostTable.uniform(), loss="squared_hinge", **settings).fit(X, y)
+    assert model.train_loss_ == [0.5 * 0.5**2]
+    np.testing.assert_allclose(model.decision_function(X), np.log(3) * np.array([-1, -1, 1, 1]), atol=1e-9)
+
+
 def test_blind_boosting_is_the_miser_at_no_tradeoff():
     X, y = problem()
     assert StagewiseRegressor(COSTS).fit(X, y).plan_ == ms.GreedyMiserRegressor(COSTS, tradeoff=0).fit(X, y).plan_

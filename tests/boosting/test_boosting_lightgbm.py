@@ -94,7 +94,7 @@ def test_without_prices_the_trees_are_lightgbms(limits, missing):
 
     def keep(this, *_):
         rounds.append((this, residual[0]))
-        residual[0] = y - backend._scores[0]
+        residual[0] = y - backend.rows.scores[0]
         return False
 
     shop = Shop(CostTable.per_feature(np.ones(8)), 0.0)

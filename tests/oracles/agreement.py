@@ -81,7 +81,7 @@ def compare(bins, gradients, needs, prices, tradeoff, limits, weight=None, subsa
     data = binned(bins)
     loss = Given(gradients)
     backend = LocalBackend(data, np.zeros(data.n_rows), loss, weight, subsample, seed=7)
-    whole = np.ones(data.n_rows, int) if weight is None else backend._weights
+    whole = np.ones(data.n_rows, int) if weight is None else backend.rows.weights
     costs = table(needs, prices)
     if path:
         shop = PathShop(costs, tradeoff, backend, repeat)
@@ -94,10 +94,10 @@ def compare(bins, gradients, needs, prices, tradeoff, limits, weight=None, subsa
     for number, _ in enumerate(gradients):
         backend.gradients(number)
         _, quantum = backend.begin(range(loss.n_outputs))
-        packed = [backend._packed >> COUNT_BITS] if backend._lanes is None else backend._lanes[: loss.n_outputs].copy()
-        if backend._lanes is not None:
-            packed[0] >>= COUNT_BITS
-        counted = np.ones(data.n_rows, bool) if backend._out is None else ~backend._out
+        here = backend.rows
+        packed = here.packed[None].copy() if here.lanes is None else here.lanes[: loss.n_outputs].copy()
+        packed[0] >>= COUNT_BITS
+        counted = np.ones(data.n_rows, bool) if backend.rows.out is None else ~backend.rows.out
         rows = oracle.Rows(np.array(packed), quantum, data.bins, data.n_bins, whole, counted)
         tree = grower.grow(range(loss.n_outputs))
         grown = grower._splits
@@ -111,7 +111,7 @@ def compare(bins, gradients, needs, prices, tradeoff, limits, weight=None, subsa
         if path:
             check_pruning(tree, grown, expected, rows, market)
             for i, owned in enumerate(market.owned):
-                assert {a for a, column in backend._owned.items() if column[i]} == owned
+                assert {a for a, column in backend.rows.owned.items() if column[i]} == owned
         else:
             assert set(tree.leaves) == set(expected.leaves)
             assert set(np.flatnonzero(shop.owned)) == market.owned

@@ -1,9 +1,12 @@
 """What the papers are compared with, each a `Plan` like the rest."""
 
+from miserly.baselines.adaboost_rs import AdaBoostRSClassifier
+from miserly.baselines.and_or_cascade import AndOrCascadeClassifier
 from miserly.baselines.early_exit import EarlyExitClassifier, EarlyExitRanker
 from miserly.baselines.linear_svm import LinearSVM
 from miserly.baselines.path_tree import PathTreeClassifier, PathTreeRegressor
 from miserly.baselines.reduced_svc import ReducedSVC
+from miserly.baselines.soft_cascade import SoftCascadeClassifier
 from miserly.baselines.stagewise import (
     FeatureSubsetClassifier,
     FeatureSubsetRegressor,
@@ -13,6 +16,8 @@ from miserly.baselines.stagewise import (
 from miserly.baselines.weighted_l1 import CostWeightedL1Classifier, CostWeightedL1Regressor
 
 __all__ = [
+    "AdaBoostRSClassifier",
+    "AndOrCascadeClassifier",
     "CostWeightedL1Classifier",
     "CostWeightedL1Regressor",
     "EarlyExitClassifier",
@@ -23,6 +28,7 @@ __all__ = [
     "PathTreeClassifier",
     "PathTreeRegressor",
     "ReducedSVC",
+    "SoftCascadeClassifier",
     "StagewiseClassifier",
     "StagewiseRegressor",
 ]

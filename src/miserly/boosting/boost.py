@@ -68,16 +68,21 @@ def boost(
     after_round: Callable[[Round, np.ndarray], bool] | None = None,
     earlier: Boosted | None = None,
     patient: bool = False,
+    keep: Callable[[Boosted], None] | None = None,
 ) -> Boosted:
     """Boost until no tree pays for itself; `patient` goes on, since the next draw of rows may find one.
 
     `after_round(round, constant)` may end the loop by returning True. With `earlier` rounds (whose scores the backend
-    and whose purchases the shop know already) it goes on from there.
+    and whose purchases the shop know already) it goes on from there. `keep` is given all that is done after each round.
     """
     if earlier is None:
         earlier = Boosted(backend.start(), backend.loss(), (), ())
     grower = Grower(backend, shop, settings.limits)
     rounds, losses, n_tried, pause = list(earlier.rounds), list(earlier.losses), earlier.n_tried, earlier.pause
+
+    def done() -> Boosted:
+        return Boosted(earlier.constant, earlier.start_loss, tuple(rounds), tuple(losses), n_tried, pause)
+
     while n_tried < settings.n_estimators:
         backend.gradients(n_tried)
         this = NOTHING
@@ -94,9 +99,12 @@ def boost(
             continue
         rounds.append(this)
         losses.append(backend.loss())
-        if after_round is not None and after_round(this, earlier.constant):
+        stop = after_round is not None and after_round(this, earlier.constant)
+        if keep is not None:
+            keep(done())
+        if stop:
             break
-    return Boosted(earlier.constant, earlier.start_loss, tuple(rounds), tuple(losses), n_tried, pause)
+    return done()
 
 
 def _next_pause(this: Round, pause: Pause) -> Pause:

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from miserly.boosting.backend import Backend, NodeSums, Split
+from miserly.boosting.backend import Backend
+from miserly.boosting.nodes import Ahead, NodeSums, Split
 from miserly.boosting.shop import PathShop, Shop
 from miserly.kernels import histograms as kernels
 
@@ -63,7 +64,7 @@ class _Leaf:
 
     node: int
     depth: int
-    sums: NodeSums
+    sums: NodeSums | None
     bound: float
     open: bool
     prices: np.ndarray
@@ -148,15 +149,31 @@ class Grower:
             shares=bought.shares,
         )
         self._splits.append(split)
-        sums = self._backend.apply(split)
+        last = len(self._leaves) + 1 >= self._most_leaves
+        closed = last or self._too_deep(leaf.depth + 1)
+        self._backend.apply(split, None if closed else self._ahead(leaf, split))
         self._shop.divide(leaf.node, split.left)
-        children = [self._leaf(split.left + side, leaf.depth + 1, sums[side]) for side in (0, 1)]
+        pair = (split.left, split.left + 1)
+        children = [self._leaf(n, leaf.depth + 1, None if closed else self._backend.sums(n)) for n in pair]
         del self._leaves[leaf.node]
         self._leaves |= {child.node: child for child in children}
-        if len(self._leaves) < self._most_leaves:
-            if bought.acquisitions and self._shop.same_for_all_nodes:
-                self._reprice(children)
+        if not last and bought.acquisitions and self._shop.same_for_all_nodes:
+            self._reprice(children)
+        if not closed:
             self._open(leaf, children)
+
+    def _ahead(self, leaf: _Leaf, split: Split) -> Ahead:
+        """What `_open` will ask: the children's errors together are the leaf's less the gain, which bounds prices."""
+        counts = leaf.histograms[0, leaf.place[split.feature]] & kernels.COUNT_MASK
+        n_left = counts[: split.cut + 1].sum() + (0 if split.missing_right else counts[kernels.MISSING])
+        known = self._allowed & (leaf.place >= 0)
+        if self._shop.same_for_all_nodes:
+            known &= self._shop.prices_in(leaf.node) < leaf.bound - 0.999 * split.gain
+        smaller = split.left + (2 * n_left > counts.sum())
+        return Ahead(int(smaller), np.flatnonzero(known).astype(np.int32))
+
+    def _too_deep(self, depth: int) -> bool:
+        return self._limits.max_depth is not None and depth >= self._limits.max_depth
 
     def _reprice(self, new: Sequence[_Leaf]) -> None:
         """After a purchase: features that became affordable in an open leaf are counted there, all bests renewed."""
@@ -170,7 +187,7 @@ class Grower:
         What was too dear for the parent is too dear for its children if prices do not depend on the node: a split gains
         more than it pays, so their bounds fall by more than any price can. Where they do, it is counted now.
         """
-        small, large = sorted(children, key=lambda child: child.sums.n_rows)
+        small, large = sorted(children, key=lambda child: child.sums.n_rows)  # type: ignore[union-attr]
         if not large.open:
             return
         want_large = self._wanted(large)
@@ -209,6 +226,7 @@ class Grower:
 
     def _find(self, leaf: _Leaf, features: np.ndarray, histograms: np.ndarray) -> None:
         n_bins, sums, found = self._backend.data.n_bins, leaf.sums, (leaf.gains, leaf.cuts, leaf.missing_right)
+        assert sums is not None
         if len(histograms) == 1:
             total = np.int64(sums.lanes[0])
             kernels.best_splits(histograms[0], features, n_bins, total, self._min_rows, self._scale, *found)
@@ -217,11 +235,11 @@ class Grower:
             rules = (n_bins, totals, self._min_rows, self._scale)
             kernels.best_splits_of_lanes(histograms, sums.n_gradients, features, *rules, *found)
 
-    def _leaf(self, node: int, depth: int, sums: NodeSums) -> _Leaf:
-        deep = self._limits.max_depth is not None and depth >= self._limits.max_depth
-        is_open = not deep and sums.n_rows >= 2 * self._min_rows
+    def _leaf(self, node: int, depth: int, sums: NodeSums | None) -> _Leaf:
+        """A leaf; one whose sums nobody needs is not split any more."""
+        is_open = sums is not None and not self._too_deep(depth) and sums.n_rows >= 2 * self._min_rows
         n = self._backend.data.n_features if is_open else 0
-        bound = self._scale * sums.spread * SLACK if is_open else 0.0
+        bound = self._scale * sums.spread * SLACK if sums is not None and is_open else 0.0
         prices = self._shop.prices_in(node) if is_open else np.empty(0)
         tables = (np.full(n, -1, np.int32), np.full(n, -np.inf), np.zeros(n, np.int32), np.zeros(n, bool))
         return _Leaf(node, depth, sums, bound, is_open, prices, *tables)

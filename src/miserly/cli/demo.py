@@ -17,11 +17,11 @@ LOSS = 0.01
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("demo"), show_default=True)
 @click.option("--n-jobs", type=int, default=None, help="Threads; all cores unless given.")
 def demo(out: Path, n_jobs: int | None) -> None:
-    """Rank web pages with 519 priced features: sweep, choose, save, explain. Writes a page, a picture and a plan."""
+    """Rank web pages with 519 priced features: sweep, choose, save, explain. Writes a plan, a picture and a page."""
     from miserly.datasets import yahoo_like
     from miserly.estimators import GreedyMiserRegressor
     from miserly.frontiers import frontier
-    from miserly.report import write_page
+    from miserly.report import save_run, write_report
 
     click.echo("Data: 519 features that cost 1 to 200 tree evaluations each, graded documents of web queries.")
     train, validation, test = (yahoo_like(n, seed) for seed, n in enumerate(QUERIES))
@@ -44,7 +44,7 @@ def demo(out: Path, n_jobs: int | None) -> None:
     chosen = front.choose_point(quality=blind.validation.quality * (1 - LOSS))
     out.mkdir(parents=True, exist_ok=True)
     chosen.model.plan_.save(out / "demo.plan")
-    front.plot(out / "frontier.png", chosen=chosen, on="test")
+    front.plot(out / "frontier.png", chosen=chosen, blind=blind, on="test")
     assert blind.test is not None
     assert chosen.test is not None
     dear, cheap = blind.test.cost["mean"], chosen.test.cost["mean"]
@@ -53,6 +53,10 @@ def demo(out: Path, n_jobs: int | None) -> None:
         f"a document, at NDCG@5 {chosen.test.quality:.4f} instead of {blind.test.quality:.4f} on test data "
         f"({blind.test.quality - chosen.test.quality:.4f} lost; tradeoff={chosen.params['tradeoff']:g})."
     )
-    write_page(front, chosen, verdict, out / "index.html")
+    run = save_run(front, (validation.X, validation.y, validation.qid), out, chosen)
+    page = out / "report.html"
+    with bar("models on the page") as progress:
+        write_report([run], page, "Ranking web pages: what a budget buys", progress)
     click.echo(f"\n{verdict}\n")
-    click.echo(f"Look at {out}/index.html and {out}/frontier.png; ask `miserly explain {out}/demo.plan`.")
+    click.echo(f"The plan is {out}/demo.plan: ask `miserly explain {out}/demo.plan`.")
+    click.echo(f"The page is {page}: open it in a browser and move the budget.")

@@ -71,16 +71,16 @@ def frontier(
             if not error.frontier.points:
                 raise
             front, died = error.frontier, error
-    _write(front, out)
+    _write(front, data[1], out)
     if not as_json:
         click.echo(front.table())
-        click.echo(f"Wrote {out}/frontier.txt, frontier.png and {len(front.points)} plans.")
+        click.echo(f"Wrote {out}/frontier.txt, frontier.png and {len(front.points)} plans; see `miserly report {out}`.")
     if died is not None:
         raise died
     chosen = front.choose_point(budget, quality) if budget is not None or quality is not None else None
     if chosen is not None:
         chosen.model.plan_.save(out / "chosen.plan")
-        front.plot(out / "frontier.png", chosen=chosen)
+        _write(front, data[1], out, chosen)
     if as_json:
         print_json({"points": front.frame(), "complete": front.complete, "chosen": chosen and dict(chosen.params)})
         return
@@ -102,9 +102,10 @@ def _values(grid: str | None) -> Any:
         raise click.BadParameter(f"--grid is LOW:HIGH:N, as in 1e-5:1e-1:8, got {grid!r}.") from None
 
 
-def _write(front: Any, out: Path) -> None:
-    """The table, the picture, and the plans in the order of the table (while the sweep ran: in that of finishing)."""
-    for number, point in enumerate(front.points):
-        point.model.plan_.save(out / "plans" / f"{number:03d}.plan")
+def _write(front: Any, validation: Any, out: Path, chosen: Any = None) -> None:
+    """The table, the picture, and the run, with plans in the order of the table (till then: in that of finishing)."""
+    from miserly.report import save_run
+
+    save_run(front, validation, out, chosen)
     (out / "frontier.txt").write_text(front.table() + "\n", encoding="utf-8")
-    front.plot(out / "frontier.png")
+    front.plot(out / "frontier.png", chosen=chosen)

@@ -13,6 +13,8 @@ from miserly.cli.fit import fit
 from miserly.cli.frontier import frontier
 from miserly.cli.predict import predict
 from miserly.cli.profile import profile
+from miserly.cli.report import report
+from miserly.cli.reproduce import reproduce
 from miserly.cli.serve import serve
 
 
@@ -22,7 +24,7 @@ def cli() -> None:
     """Machine learning under a test-time budget: predictors that know what their inputs cost."""
 
 
-for command in (demo, data, fit, frontier, predict, explain, profile, serve):
+for command in (demo, data, fit, frontier, predict, explain, report, profile, serve, reproduce):
     cli.add_command(command)
 
 

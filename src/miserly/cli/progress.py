@@ -37,3 +37,15 @@ def waiting(what: str, quiet: bool = False) -> Iterator[None]:
 
     with Console(stderr=True).status(f"{what} …"):
         yield
+
+
+@contextmanager
+def telling() -> Iterator[Callable[[str], None]]:
+    """Gives a function to call with what is being done now, which is shown on one line."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("") as status:
+        yield status.update

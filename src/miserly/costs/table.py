@@ -230,7 +230,8 @@ class CostTable:
                 f"The cost table prices {len(self.features)} features, X has {n_columns}: missing {_some(missing)}. "
                 "Add a price for each; there is no default price."
             )
-        extra = [f for f in self.features if f not in set(names)]
+        known = set(names)
+        extra = [f for f in self.features if f not in known]
         if extra:
             raise ValueError(
                 f"The cost table prices {_some(extra)}, which X has not. "
@@ -356,7 +357,8 @@ def _same_features(features: tuple[str, ...], needs: Mapping[str, Any]) -> None:
     lost = [f for f in features if f not in needs]
     if lost:
         raise ValueError(f"No needs are given for {_some(lost)}. Add what each needs (an empty list if it is free).")
-    extra = [f for f in needs if f not in set(features)]
+    known = set(features)
+    extra = [f for f in needs if f not in known]
     if extra:
         raise ValueError(f"Needs are given for {_some(extra)}, which the features do not list.")
 

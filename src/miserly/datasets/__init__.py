@@ -6,13 +6,18 @@ from miserly.datasets.dataset import Dataset
 from miserly.datasets.frames import from_frame, read_parquet
 from miserly.datasets.letor import read_letor
 from miserly.datasets.registry import NAMES, load
+from miserly.datasets.streams import CsvStream, LetorStream, ParquetStream, RowStream
 from miserly.datasets.synthetic import bent_sum, circle, four_quadrants, noisy_xor
 from miserly.datasets.tables import Table, read_csv, write_csv
 from miserly.datasets.yahoo import yahoo_like
 
 __all__ = [
     "NAMES",
+    "CsvStream",
     "Dataset",
+    "LetorStream",
+    "ParquetStream",
+    "RowStream",
     "Table",
     "bent_sum",
     "circle",

@@ -18,7 +18,7 @@ def from_frame(frame: Any, label: str | None = None, qid: str | None = None) -> 
 
     X is float32 where every feature column is, float64 otherwise. Label and query id may not be missing.
     """
-    return _table(frame, label, qid, f"The {type(frame).__module__.partition('.')[0]} table")
+    return as_table(frame, label, qid, f"The {type(frame).__module__.partition('.')[0]} table")
 
 
 def read_parquet(path: str | Path, label: str | None = None, qid: str | None = None) -> Table:
@@ -32,10 +32,11 @@ def read_parquet(path: str | Path, label: str | None = None, qid: str | None = N
         frame = pq.ParquetFile(path).read()
     except pa.ArrowInvalid as error:
         raise ValueError(f"'{path}' is not a Parquet file or is damaged: {error}") from error
-    return _table(frame, label, qid, f"'{path}'")
+    return as_table(frame, label, qid, f"'{path}'")
 
 
-def _table(native: Any, label: str | None, qid: str | None, source: str) -> Table:
+def as_table(native: Any, label: str | None, qid: str | None, source: str, empty: bool = False) -> Table:
+    """Take a table apart; `source` is what errors call it. It must have rows, unless it may be empty."""
     import narwhals as nw
 
     try:
@@ -51,18 +52,21 @@ def _table(native: Any, label: str | None, qid: str | None, source: str) -> Tabl
         if name is not None and name not in frame.columns:
             raise ValueError(f"{source} has no column {name!r}. It has: {', '.join(map(str, frame.columns[:20]))}.")
     features = [name for name in frame.columns if name not in (label, qid)]
-    if not len(frame) or not features:
+    if not (len(frame) or empty) or not features:
         raise ValueError(f"{source} has no {'feature columns' if len(frame) else 'rows'}.")
     for name in features:
         dtype = frame.get_column(name).dtype
         if not (dtype.is_numeric() or dtype == nw.Boolean):
-            raise ValueError(f"{source}, column {name!r}: {dtype} is not a number. Encode words as numbers first.")
+            raise ValueError(
+                f"{source}, column {name!r}: {dtype} is not a number. "
+                "Encode words as numbers first, or leave the column out."
+            )
     single = all(frame.get_column(name).dtype == nw.Float32 for name in features)
     X = np.empty((len(frame), len(features)), dtype=np.float32 if single else np.float64)
     for j, name in enumerate(features):
         X[:, j] = _floats(frame.get_column(name), X.dtype)
-    y = None if label is None else _exact(frame.get_column(label), source, f"the label {label!r}")
-    ids = None if qid is None else _exact(frame.get_column(qid), source, f"the query id {qid!r}")
+    y = None if label is None else exact(frame.get_column(label), source, f"the label {label!r}")
+    ids = None if qid is None else exact(frame.get_column(qid), source, f"the query id {qid!r}")
     if ids is not None and ids.dtype.kind == "f":
         raise ValueError(f"{source}: the query id {qid!r} has fractions. Use whole numbers or words.")
     return Table(X, tuple(map(str, features)), y, ids)
@@ -77,7 +81,7 @@ def _floats(column: nw.Series[Any], dtype: np.dtype[Any]) -> np.ndarray:
     return np.asarray(column.to_numpy(), dtype=dtype)
 
 
-def _exact(column: nw.Series[Any], source: str, what: str) -> np.ndarray:
+def exact(column: nw.Series[Any], source: str, what: str) -> np.ndarray:
     """Labels or ids: whole numbers as int64, other numbers as float64, words as strings; none may be missing."""
     import narwhals as nw
 

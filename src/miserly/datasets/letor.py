@@ -60,6 +60,26 @@ def read_letor(path: str | Path, n_features: int | None = None, *, absent: Liter
         raise ValueError(f"'{path}' is a damaged gzip file: {error}. Fetch it again.") from error
 
 
+def stream_letor(path: str | Path, n_features: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
+    """The rows of a file of known width, block by block: X, labels, query ids."""
+    queries = _Queries(path)
+    try:
+        for first, lines in _blocks(path):
+            block = _parse(path, first, lines)
+            _check(path, block, n_features, False)
+            X = np.zeros((len(block.lines), n_features), np.float32)
+            X[block.owner, block.numbers - 1] = block.value
+            qid = np.array(queries.take(block), np.int64)
+            yield X, block.labels, qid if queries.given else None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ValueError(f"'{path}' is a damaged gzip file: {error}. Fetch it again.") from error
+
+
+def letor_width(path: str | Path) -> int:
+    """The greatest feature number of a file."""
+    return _survey(path)[1]
+
+
 def _read(path: str | Path, n_features: int | None, complete: bool) -> Table:
     n_rows, widest, widest_line = _survey(path)
     if n_rows == 0:

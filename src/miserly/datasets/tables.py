@@ -49,11 +49,11 @@ def read_csv(path: str | Path, label: str | None = None, qid: str | None = None)
         if len(line) != len(header):
             raise ValueError(f"'{path}', line {number}: {len(line)} cells, the header has {len(header)}.")
     columns = dict(zip(header, zip(*lines)))
-    y = _label(columns.pop(label), str(path), label) if label is not None else None
-    ids = _ids(columns.pop(qid), str(path), qid) if qid is not None else None
+    y = labels(columns.pop(label), str(path), label) if label is not None else None
+    ids = query_ids(columns.pop(qid), str(path), qid) if qid is not None else None
     if not columns:
         raise ValueError(f"'{path}' has no feature columns.")
-    X = np.column_stack([_numbers(cells, str(path), name) for name, cells in columns.items()])
+    X = np.column_stack([numbers(cells, str(path), name) for name, cells in columns.items()])
     return Table(X, tuple(columns), y, ids)
 
 
@@ -107,12 +107,13 @@ def _read_csv_fast(path: str | Path, label: str | None, qid: str | None) -> Tabl
     X = np.empty((frame.num_rows, len(features)))
     for j, name in enumerate(features):
         X[:, j] = frame.column(name).to_numpy()
-    y = _label(cells[label], str(path), label) if label is not None else None
-    ids = _ids(cells[qid], str(path), qid) if qid is not None else None
+    y = labels(cells[label], str(path), label) if label is not None else None
+    ids = query_ids(cells[qid], str(path), qid) if qid is not None else None
     return Table(X, tuple(features), y, ids)
 
 
-def _numbers(cells: Sequence[str], path: str, name: str) -> np.ndarray:
+def numbers(cells: Sequence[str], path: str, name: str, first: int = 2) -> np.ndarray:
+    """The cells of a feature as numbers; the first stands on line `first`."""
     try:
         return np.array(cells, dtype=np.float64)
     except ValueError:
@@ -125,26 +126,29 @@ def _numbers(cells: Sequence[str], path: str, name: str) -> np.ndarray:
             values[i] = float(cell)
         except ValueError:
             raise ValueError(
-                f"'{path}', line {i + 2}, column {name!r}: {cell!r} is not a number. Encode words as numbers first."
+                f"'{path}', line {i + first}, column {name!r}: {cell!r} is not a number. "
+                "Encode words as numbers first, or leave the column out."
             ) from None
     return values
 
 
-def _label(cells: Sequence[str], path: str, name: str) -> np.ndarray:
-    _refuse_missing(cells, path, f"the label {name!r}")
+def labels(cells: Sequence[str], path: str, name: str, first: int = 2) -> np.ndarray:
+    """Labels: numbers, whole ones if all are, or words."""
+    _refuse_missing(cells, path, f"the label {name!r}", first)
     try:
-        numbers = np.array(cells, dtype=np.float64)
+        values = np.array(cells, dtype=np.float64)
     except ValueError:
         return np.array(cells)
-    return whole_if_possible(numbers)
+    return whole_if_possible(values)
 
 
-def _ids(cells: Sequence[str], path: str, name: str) -> np.ndarray:
-    _refuse_missing(cells, path, f"the query id {name!r}")
+def query_ids(cells: Sequence[str], path: str, name: str, first: int = 2) -> np.ndarray:
+    """Query ids as words."""
+    _refuse_missing(cells, path, f"the query id {name!r}", first)
     return np.array(cells)
 
 
-def _refuse_missing(cells: Sequence[str], path: str, what: str) -> None:
+def _refuse_missing(cells: Sequence[str], path: str, what: str, first: int) -> None:
     for i, cell in enumerate(cells):
         if cell.strip().lower() in MISSING:
-            raise ValueError(f"'{path}', line {i + 2}: {what} is missing. Remove such rows.")
+            raise ValueError(f"'{path}', line {i + first}: {what} is missing. Remove such rows.")

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from miserly.boosting import BinnedData, Boosted, Limits, LocalBackend, Loss, Settings, Shop, bin_data, boost
+from miserly.boosting import BackendOfRows, BinnedData, Boosted, Limits, LocalBackend, Loss, Settings, Shop, boost
 from miserly.costs import CostTable, set_bits
 from miserly.estimators import constraints
 from miserly.estimators.anytime import Anytime
@@ -70,14 +70,19 @@ class _AnytimeMiser(Anytime, BoostedEstimator):
         weight: np.ndarray | None = None,
         watch: Validation | None = None,
         binned: BinnedData | None = None,
+        checkpoint: Any = None,
     ) -> tuple[Boosted, CostTable]:
         """Grow all stages; the last one is what the estimator's fit goes on with."""
+        if isinstance(X, BackendOfRows) or checkpoint is not None:
+            raise ValueError(
+                f"{type(self).__name__} is trained in one go on one machine: give no backend or checkpoint."
+            )
         costs = self._bound_costs()
         self._check_settings(costs, watch)
         limits = Limits(self.max_depth, self.max_leaf_nodes, self.min_samples_leaf)
         settings = Settings(self.n_estimators, self.learning_rate, limits, l2=self.l2_regularization)
         with threads(self.n_jobs, X.shape[0] * X.shape[1]):
-            data = binned if binned is not None else bin_data(X, self.max_bins, n_jobs=self.n_jobs)
+            data = self._in_bins(X, binned)
             self._stages = list(_stages(data, y, loss, weight, costs, settings))
         self.n_iter_ = sum(len(stage.rounds) for stage in self._stages)
         return self._stages[-1], costs

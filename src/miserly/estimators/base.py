@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,9 +11,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from miserly.boosting import BinnedDataset
 from miserly.costs import CostTable
+from miserly.datasets import RowStream
 from miserly.estimators.categories import as_codes, find_categories
-from miserly.plan import Plan
+from miserly.plan import Plan, Trees
 from miserly.plan.plan import Charge
 
 BLOCK_CELLS = 1 << 22
@@ -61,10 +63,38 @@ class PlanEstimator(BaseEstimator):
         """Ask the plan, block by block if X is sparse and no gate compares rows."""
         plan = self._fitted_plan()
         plan = plan if stop_when is None else plan.stopping(stop_when)
+        if isinstance(X, (BinnedDataset, RowStream)):
+            return np.concatenate([ask(plan, block) for block in self._streamed(X, plan)])
         X = self._checked(X)
         if not issparse(X) or plan.by_query:
             return ask(plan, X.toarray() if issparse(X) else X)
         return np.concatenate([ask(plan, block) for _, block in dense_blocks(X)])
+
+    def _streamed(self, X: BinnedDataset | RowStream, plan: Plan) -> Iterator[np.ndarray]:
+        """The rows of files or of data in bins, a block at a time."""
+        if plan.by_query:
+            raise ValueError("This plan compares the rows of a query, which blocks would part. Give X as an array.")
+        if tuple(plan.costs.features) != X.features and X.named:
+            raise ValueError(
+                "X has other features than the model was fitted on. Give the same columns in the same order."
+            )
+        if isinstance(X, RowStream):
+            return (block.X for block in X)
+        if not isinstance(plan.dictionary, Trees):
+            raise ValueError("Only trees can be asked about data in bins. Give the values themselves.")
+        trees = plan.dictionary
+        for f, threshold, inner in zip(trees.feature, trees.threshold, trees.left != np.arange(len(trees.left))):
+            if inner:
+                X.data.cut(int(f), float(threshold))
+        return (block for _, block in X.blocks(plan.used_features))
+
+    def _name_features(self, n_features: int, names: Sequence[str] | None) -> None:
+        """What scikit-learn's checks would have set."""
+        self.n_features_in_ = n_features
+        if names is not None:
+            self.feature_names_in_ = np.array(names, object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
 
     def _dense(self, X: Any) -> np.ndarray:
         X = self._checked(X)
@@ -81,7 +111,11 @@ class PlanEstimator(BaseEstimator):
         return [plan.costs.features[f] for f in plan.used_features]
 
     def _checked(self, X: Any) -> Any:
-        """New data, as the plan reads them; sparse ones stay sparse."""
+        """New data, as the plan reads them; sparse ones stay sparse, those in bins stay there."""
+        if isinstance(X, BinnedDataset):
+            if X.shape[1] != self.n_features_in_:
+                raise ValueError(f"X has {X.shape[1]} features, the model was fitted on {self.n_features_in_}.")
+            return X
         return validate_data(self, as_codes(X, self.categories_), reset=False, accept_sparse="csr", **self._numbers)
 
     def _fit_data(
@@ -95,7 +129,7 @@ class PlanEstimator(BaseEstimator):
         self.categories_ = find_categories(X)
         X = as_codes(X, self.categories_)
         X, y = validate_data(self, X, y, accept_sparse="csc", y_numeric=y_numeric, **self._numbers)
-        weight = _weights(sample_weight, X.shape[0])
+        weight = row_weights(sample_weight, X.shape[0])
         if weight is not None and not keep_rows and not weight.all():
             present = np.flatnonzero(weight)
             X, y, weight = X[present], y[present], weight[present]
@@ -166,7 +200,7 @@ def dense_blocks(X: Any) -> Iterator[tuple[slice, np.ndarray]]:
         yield slice(first, min(first + size, X.shape[0])), lines[first : first + size].toarray()
 
 
-def _weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
+def row_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
     """Weights of rows, one each, none negative, not all zero."""
     if sample_weight is None:
         return None

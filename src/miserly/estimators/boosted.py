@@ -5,10 +5,12 @@ What is bought, and how it is charged, is the business of those who build on thi
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +18,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, column_or_1d
 
 from miserly.boosting import (
+    BackendLostError,
+    BackendOfRows,
     BinnedData,
+    BinnedDataset,
     Boosted,
     LambdaRankLoss,
     Limits,
@@ -24,17 +29,22 @@ from miserly.boosting import (
     LogLoss,
     Loss,
     PathShop,
+    Progress,
+    RowsLostError,
     Settings,
     Shop,
     SoftmaxLoss,
     SquaredHingeLoss,
     SquaredLoss,
+    backend_for,
     bin_data,
     boost,
+    fetched,
+    is_elsewhere,
 )
 from miserly.costs import CostTable, set_bits
 from miserly.estimators import constraints
-from miserly.estimators.base import PlanClassifier, PlanEstimator, PlanRegressor, dense_blocks
+from miserly.estimators.base import PlanClassifier, PlanEstimator, PlanRegressor, dense_blocks, row_weights
 from miserly.estimators.categories import as_codes, find_categories
 from miserly.estimators.validation import Validation, add_round
 from miserly.kernels.threads import threads
@@ -89,9 +99,48 @@ class BoostedEstimator(PlanEstimator):
 
     def prepare(self, X: Any) -> BinnedData:
         """Put the data in bins once, for several fits: `fit(X, y, binned=model.prepare(X))`."""
+        if is_elsewhere(X):
+            raise ValueError("Data elsewhere are put in bins there, by each fit. Sweep over arrays, or fit one by one.")
+        if isinstance(X, BinnedDataset):
+            return X.data
         X = as_codes(X, find_categories(X))
         X = check_array(X, accept_sparse="csc", dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
         return bin_data(X, self.max_bins, n_jobs=self.n_jobs)
+
+    def _fit_data(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        y_numeric: bool,
+        keep_rows: bool = False,
+        qid: Any = None,
+        backend: Any = None,
+    ) -> tuple[Any, np.ndarray, np.ndarray | None]:
+        """As for all estimators; data in bins stay there, and for data elsewhere their backend stands, with y that of
+        the labels that there are (their range, for numbers)."""
+        backend = backend_for(X) if backend is None else backend
+        if backend is not None:
+            self._validate_params()
+            backend.take(X, y, qid, sample_weight, numeric=y_numeric)
+            self._name_features(backend.shape[1], backend.features)
+            self.categories_ = backend.categories
+            return backend, backend.labels, None
+        if not isinstance(X, BinnedDataset):
+            return super()._fit_data(X, y, sample_weight, y_numeric=y_numeric, keep_rows=keep_rows)
+        self._validate_params()
+        if X.max_bins != self.max_bins:
+            raise ValueError(
+                f"The data are in at most {X.max_bins} bins, max_bins is {self.max_bins}. Set it to {X.max_bins}, or "
+                "put the data in bins anew."
+            )
+        self._name_features(X.shape[1], X.features if X.named else None)
+        self.categories_ = {}
+        y = check_array(y, ensure_2d=False, dtype="numeric" if y_numeric else None)
+        if y.shape != (len(X),):
+            raise ValueError(f"y has the shape {y.shape}, X {len(X)} rows. Give one label per row.")
+        return X, y, row_weights(sample_weight, len(X))
 
     def _boost(
         self,
@@ -101,29 +150,37 @@ class BoostedEstimator(PlanEstimator):
         weight: np.ndarray | None = None,
         watch: Validation | None = None,
         binned: BinnedData | None = None,
+        checkpoint: str | Path | None = None,
     ) -> tuple[Boosted, CostTable]:
         """Grow the trees; an earlier fit is continued if `warm_start` says so."""
         costs = self._bound_costs()
         self._check_settings(costs, watch)
-        earlier = self._earlier(loss)
+        progress = self._progress(loss, costs, X.shape, checkpoint)
         seed = int(check_random_state(self.random_state).randint(2**31)) if self._draws else 0
         limits = Limits(self.max_depth, self.max_leaf_nodes, self.min_samples_leaf)
         shrink = self.l2_regularization
         lazy = self.purchases == "lazy"
         settings = Settings(self.n_estimators, self.learning_rate, limits, self.max_features, seed, shrink, lazy)
         with threads(self.n_jobs, X.shape[0] * X.shape[1]):
-            data = binned if binned is not None else bin_data(X, self.max_bins, n_jobs=self.n_jobs)
-            if (data.n_rows, data.n_features) != X.shape:
-                raise ValueError(
-                    f"binned holds {data.n_rows} × {data.n_features} values, X {X.shape}. Prepare it from this X."
-                )
-            backend = LocalBackend(self._usable(data, costs), y, loss, weight, self.subsample, seed)
-            shop = self._open_shop(costs, backend)
-            if earlier is not None:
-                self._resume(earlier, X, backend, shop, costs)
-                for this in earlier.rounds if watch is not None else ():
-                    watch(this, earlier.constant)  # type: ignore[misc]
-            boosted = boost(backend, shop, settings, loss.n_outputs, watch, earlier, patient=self._draws)
+            for this in progress.last.rounds if progress.last is not None and watch is not None else ():
+                watch(this, progress.last.constant)  # type: ignore[misc, union-attr]
+            if isinstance(X, BackendOfRows):
+                if binned is not None:
+                    raise ValueError("Data elsewhere are put in bins there: give no `binned`.")
+                backend: Any = X
+                backend.open(loss, getattr(self, "classes_", None), self.max_bins, self.subsample, seed)
+                backend.data = self._usable(backend.data, costs)
+            else:
+                data = self._usable(self._in_bins(X, binned), costs)
+                backend = LocalBackend(data, y, loss, weight, self.subsample, seed)
+            try:
+                boosted = self._rounds(X, backend, costs, settings, loss.n_outputs, watch, progress)
+            except BackendLostError:
+                self._boosted = progress.last
+                raise
+            finally:
+                if backend is X:
+                    backend.close()
         self.validation_loss_ = watch.losses if watch is not None else None
         if watch is not None and self.n_iter_no_change is not None:
             best = watch.best
@@ -133,6 +190,52 @@ class BoostedEstimator(PlanEstimator):
         self.train_loss_ = list(boosted.losses)
         logger.debug("%d rounds", self.n_iter_)
         return boosted, costs
+
+    def _rounds(
+        self,
+        X: Any,
+        backend: Any,
+        costs: CostTable,
+        settings: Settings,
+        n_outputs: int,
+        watch: Validation | None,
+        progress: Progress,
+    ) -> Boosted:
+        """All rounds. If rows are lost on the way, they are fetched again and the round in work is repeated."""
+        while True:
+            try:
+                shop = self._open_shop(costs, backend)
+                if progress.last is not None:
+                    self._resume(progress.last, X, backend, shop, costs)
+                return boost(backend, shop, settings, n_outputs, watch, progress.last, self._draws, progress)
+            except RowsLostError as error:
+                logger.warning("%s", error)
+                backend.repair()
+
+    def _in_bins(self, X: Any, binned: BinnedData | None) -> BinnedData:
+        if isinstance(X, BinnedDataset):
+            return X.data
+        data = binned if binned is not None else bin_data(X, self.max_bins, n_jobs=self.n_jobs)
+        if (data.n_rows, data.n_features) != X.shape:
+            raise ValueError(
+                f"binned holds {data.n_rows} × {data.n_features} values, X {X.shape}. Prepare it from this X."
+            )
+        return data
+
+    def _progress(self, loss: Loss, costs: CostTable, shape: tuple[int, int], path: str | Path | None) -> Progress:
+        """What is done already: by this model, or by one that was killed and kept its rounds in a file."""
+        if path is None:
+            return Progress(self._earlier(loss))
+        aside = ("n_estimators", "warm_start", "n_jobs", "n_iter_no_change", "costs")
+        params = {name: value for name, value in self.get_params(deep=False).items() if name not in aside}
+        names = loss.__class__.__name__, loss.n_outputs
+        about = repr((type(self).__name__, sorted(params.items(), key=lambda item: item[0]), names, costs, shape))
+        progress = Progress(None, path, hashlib.sha256(about.encode()).hexdigest())
+        kept = progress.load() if self.warm_start else None
+        earlier = self._earlier(loss)
+        own = earlier is not None and (kept is None or len(earlier.rounds) > len(kept.rounds))
+        progress.last = earlier if own else kept
+        return progress
 
     @property
     def path_(self) -> list[Purchase]:
@@ -176,10 +279,18 @@ class BoostedEstimator(PlanEstimator):
             )
         return earlier
 
-    def _resume(self, earlier: Boosted, X: Any, backend: LocalBackend, shop: Shop | PathShop, costs: CostTable) -> None:
+    def _resume(self, earlier: Boosted, X: Any, backend: Any, shop: Shop | PathShop, costs: CostTable) -> None:
         """Scores of the earlier rounds; what they paid is not paid again."""
-        scores = np.repeat(earlier.constant[:, None], X.shape[0], axis=1)
         trees = stack_trees([table for this in earlier.rounds for table in this.tables])
+        if isinstance(X, (BinnedDataset, BackendOfRows)):
+            by_path = isinstance(shop, PathShop)
+            needs = [tuple(set_bits(mask)) for mask in costs.feature_masks] if by_path else []
+            pairs = [pair for this in earlier.rounds for pair in zip(this.outputs, this.tables)]
+            backend.replay(earlier.constant, pairs, needs)
+            if isinstance(shop, Shop):
+                shop.own(a for f in trees.used for a in set_bits(costs.feature_masks[f]))
+            return
+        scores = np.repeat(earlier.constant[:, None], X.shape[0], axis=1)
         for rows, block in dense_blocks(X):
             for this in earlier.rounds:
                 add_round(this, block, scores[:, rows])
@@ -199,7 +310,9 @@ class BoostedEstimator(PlanEstimator):
     def _eval_data(self, eval_set: Any, parts: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         if not isinstance(eval_set, tuple) or len(eval_set) != len(parts):
             raise ValueError(f"eval_set is validation data: ({', '.join(parts)}).")
-        if hasattr(self, "feature_names_in_") and not hasattr(eval_set[0], "columns"):
+        eval_set = tuple(map(fetched, eval_set))
+        named = hasattr(eval_set[0], "columns") or isinstance(eval_set[0], BinnedDataset)
+        if hasattr(self, "feature_names_in_") and not named:
             raise ValueError(
                 "The training data have feature names, the X of eval_set has none. Give it as a frame with the same "
                 "columns, so that they cannot be mixed up."
@@ -269,12 +382,25 @@ class BoostedRegressor(PlanRegressor, BoostedEstimator):
     """Boosted trees for numbers; squared loss unless `loss` is one of your own."""
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, eval_set: Any = None, binned: BinnedData | None = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        eval_set: Any = None,
+        binned: BinnedData | None = None,
+        backend: Any = None,
+        checkpoint: str | Path | None = None,
     ) -> Any:
-        """Learn. `eval_set=(X, y)` is watched, and stops with `n_iter_no_change`."""
-        X, y, weight = self._fit_data(X, y, sample_weight, y_numeric=True, keep_rows=binned is not None)
+        """Learn. `eval_set=(X, y)` is watched, and stops with `n_iter_no_change`.
+
+        A `backend` holds the rows elsewhere; for Dask collections it is found. A file as `checkpoint` keeps the rounds
+        that are done: with `warm_start=True` a killed fit goes on from it.
+        """
+        keep_rows = binned is not None
+        X, y, weight = self._fit_data(X, y, sample_weight, y_numeric=True, keep_rows=keep_rows, backend=backend)
         loss, target = self._loss_and_target(y)
-        boosted, costs = self._boost(X, target, loss, weight, self._watch(eval_set, loss), binned)
+        boosted, costs = self._boost(X, target, loss, weight, self._watch(eval_set, loss), binned, checkpoint)
         self.plan_ = self._plan(boosted, costs)
         return self
 
@@ -295,14 +421,29 @@ class BoostedClassifier(PlanClassifier, BoostedEstimator):
     }
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, eval_set: Any = None, binned: BinnedData | None = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        eval_set: Any = None,
+        binned: BinnedData | None = None,
+        backend: Any = None,
+        checkpoint: str | Path | None = None,
     ) -> Any:
-        """Learn. `eval_set=(X, y)` is watched, and stops with `n_iter_no_change`."""
-        X, y, weight = self._fit_data(X, y, sample_weight, y_numeric=False, keep_rows=binned is not None)
+        """Learn. `eval_set=(X, y)` is watched, and stops with `n_iter_no_change`.
+
+        A `backend` holds the rows elsewhere; for Dask collections it is found. A file as `checkpoint` keeps the rounds
+        that are done: with `warm_start=True` a killed fit goes on from it.
+        """
+        keep_rows = binned is not None
+        X, y, weight = self._fit_data(X, y, sample_weight, y_numeric=False, keep_rows=keep_rows, backend=backend)
         self.classes_ = self._find_classes(y)
         loss, target = self._loss_and_target(y)
         watch = self._watch(eval_set, loss)
-        boosted, costs = self._boost(X, target, loss, weight, watch, binned)
+        if isinstance(loss, SquaredHingeLoss) and watch is None and isinstance(X, BackendOfRows):
+            raise ValueError("squared_hinge reads probabilities off the data: on a cluster give eval_set=(X, y).")
+        boosted, costs = self._boost(X, target, loss, weight, watch, binned, checkpoint)
         link = "softmax" if len(self.classes_) > 2 else "logistic"
         calibration: tuple[Any, Any] = (None, None)
         if isinstance(loss, SquaredHingeLoss):
@@ -364,17 +505,25 @@ class BoostedRanker(PlanRegressor, BoostedEstimator):
         *,
         eval_set: Any = None,
         binned: BinnedData | None = None,
+        backend: Any = None,
+        checkpoint: str | Path | None = None,
     ) -> Any:
-        """Learn to rank; without `qid` all rows are one query. Rows of a query lie together."""
-        X, y, weight = self._fit_data(X, y, sample_weight, y_numeric=True, keep_rows=True)
-        query = _queries(qid, X.shape[0], "qid")
-        if weight is not None and binned is None:
+        """Learn to rank; without `qid` all rows are one query. Rows of a query lie together.
+
+        A `backend` holds the rows elsewhere; for Dask collections it is found. A file as `checkpoint` keeps the rounds
+        that are done: with `warm_start=True` a killed fit goes on from it.
+        """
+        X, y, weight = self._fit_data(X, y, sample_weight, y_numeric=True, keep_rows=True, qid=qid, backend=backend)
+        far = isinstance(X, BackendOfRows)
+        query = np.empty(0) if far else _queries(qid, X.shape[0], "qid")
+        if weight is not None and binned is None and not isinstance(X, BinnedDataset):
             present = np.flatnonzero(weight)
             X, y, weight, query = X[present], y[present], weight[present], query[present]
         if self.loss == "lambdarank" and y.min() < 0:
             raise ValueError(f"lambdarank needs grades of 0 or more, got {y.min():g}. Map the labels first.")
         loss: Loss = LambdaRankLoss(query) if self.loss == "lambdarank" else SquaredLoss()
-        boosted, costs = self._boost(X, self._target(y), loss, weight, self._watch(eval_set, loss), binned)
+        watch = self._watch(eval_set, loss)
+        boosted, costs = self._boost(X, self._target(y), loss, weight, watch, binned, checkpoint)
         sign = -1.0 if get_metric(self.metric).greater_is_better else 1.0
         self.validation_score_ = None if self.validation_loss_ is None else [sign * v for v in self.validation_loss_]
         self.plan_ = self._plan(boosted, costs)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from miserly.boosting import Boosted, Round
+from miserly.boosting import BinnedDataset, Boosted, Round, walk
 from miserly.estimators.base import dense_blocks
 from miserly.plan import stack_trees
 
@@ -19,7 +19,9 @@ class Validation:
         self, X: Any, y: np.ndarray, measure: Callable[[np.ndarray], float], patience: int | None = None
     ) -> None:
         self.y, self._measure, self._patience = y, measure, patience
-        self._blocks = [(rows, np.ascontiguousarray(block)) for rows, block in dense_blocks(X)]
+        self._binned = X.data if isinstance(X, BinnedDataset) else None
+        blocks = dense_blocks(X) if self._binned is None else ()
+        self._blocks = [(rows, np.ascontiguousarray(block)) for rows, block in blocks]
         self._scores: np.ndarray | None = None
         self.losses: list[float] = []
         self.best = 0
@@ -46,6 +48,11 @@ class Validation:
     def _add(self, this: Round, scores: np.ndarray) -> None:
         for rows, block in self._blocks:
             add_round(this, block, scores[:, rows])
+        if self._binned is not None:
+            for output, table in zip(this.outputs, this.tables):
+                for node, reached in walk(self._binned, table):
+                    if table["left"][node] == node:
+                        scores[output, reached] += table["value"][node]
 
 
 def add_round(this: Round, X: np.ndarray, scores: np.ndarray) -> None:

@@ -1,8 +1,10 @@
-"""Quality against cost: several sweeps, their Pareto fronts, and the chosen point."""
+"""Quality against cost: several sweeps, their Pareto fronts, the chosen and the cost-blind model."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +12,100 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from miserly.frontiers import Frontier, Point
+from miserly.report.intervals import half_width, parts_left, replicates
+from miserly.report.observed import Observed, Rows
+from miserly.report.prefixes import prefixes
+from miserly.report.style import FAINT, INK, Picture, figure_of, series
 
-MARKERS = "osD^vP*X"
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+
+@dataclass(frozen=True, eq=False)
+class FrontierPicture(Picture):
+    """All points faint, each front as a line of steps, on a logarithmic axis of cost.
+
+    With the validation `rows`, points of the fronts have 95 % intervals, and the dearest of each front, if it is an
+    anytime model (a chain of stages), is also drawn as a thin line through its prefixes.
+    """
+
+    fronts: Sequence[Frontier]
+    chosen: Point | None = None
+    blind: Point | None = None
+    on: str = "validation"
+    rows: Rows | None = None
+
+    def frame(self) -> list[dict[str, Any]]:
+        """One record for each point, and for each prefix of an anytime model."""
+        records = []
+        for front in self.fronts:
+            on_front = front.pareto()
+            for point in front.points:
+                measured = point.on(self.on)
+                is_on_front = any(point is p for p in on_front)
+                half = self._half_width(front, point) if is_on_front else None
+                records.append(
+                    {
+                        "method": front.name,
+                        "kind": "model",
+                        **point.params,
+                        "cost": measured.cost["mean"],
+                        "quality": measured.quality,
+                        "low": None if half is None else measured.quality - half,
+                        "high": None if half is None else measured.quality + half,
+                        "front": is_on_front,
+                        "chosen": point is self.chosen,
+                        "blind": point is self.blind,
+                    }
+                )
+            records += [
+                {"method": front.name, "kind": "prefix", "cost": cost, "quality": quality}
+                for cost, quality in self._prefixes(front)
+            ]
+        return records
+
+    def draw(self, ax: Axes) -> None:
+        records = self.frame()
+        for i, front in enumerate(self.fronts):
+            style = series(i)
+            mine = [r for r in records if r["method"] == front.name]
+            models = [r for r in mine if r["kind"] == "model"]
+            ax.scatter(*_columns(models), color=style["color"], marker=style["marker"], alpha=0.3)
+            line = sorted((r for r in models if r["front"]), key=lambda r: r["cost"])
+            ax.plot(*_columns(line), drawstyle="steps-post", label=front.name or None, **style)
+            sure = [r for r in line if r["low"] is not None]
+            if sure:
+                reach = [(r["high"] - r["low"]) / 2 for r in sure]
+                ax.errorbar(*_columns(sure), yerr=reach, fmt="none", ecolor=style["color"], capsize=3, linewidth=1)
+            prefix = [r for r in mine if r["kind"] == "prefix"]
+            if prefix:
+                label = f"{front.name}: its prefixes"
+                ax.plot(*_columns(prefix), color=style["color"], linestyle=":", linewidth=1, label=label)
+        for name, shape, colour in (("chosen", "o", INK), ("blind", "s", FAINT)):
+            marked = [r for r in records if r.get(name)]
+            if marked:
+                label = {"blind": "cost-blind"}.get(name, name)
+                ax.plot(*_columns(marked), shape, markersize=15, fillstyle="none", color=colour, label=label)
+        ax.set_xscale("symlog", linthresh=min((r["cost"] for r in records if r["cost"] > 0), default=1.0))
+        ax.set_xlabel(f"mean cost per row ({self.fronts[0].unit})")
+        metric = self.fronts[0].metric
+        ax.set_ylabel(f"{metric.name} on {self.on}" + ("" if metric.greater_is_better else " (lower is better)"))
+        ax.grid(alpha=0.3)
+        ax.legend()
+
+    @cached_property
+    def _parts(self) -> list[Any]:
+        assert self.rows is not None
+        return parts_left(self.rows)
+
+    def _half_width(self, front: Frontier, point: Point) -> float | None:
+        if self.rows is None or self.on != "validation":
+            return None
+        seen = Observed.of(point.model.plan_, self.rows)
+        half = half_width(replicates(seen, front.metric, self._parts))
+        return None if half != half else half
+
+    def _prefixes(self, front: Frontier) -> list[tuple[float, float]]:
+        if self.rows is None or self.on != "validation" or not front.points:
+            return []
+        return prefixes(front.pareto()[-1].model.plan_, front.metric, self.rows)
 
 
 def plot_frontier(
@@ -21,41 +114,14 @@ def plot_frontier(
     ax: Axes | None = None,
     chosen: Point | None = None,
     on: str = "validation",
+    **options: Any,
 ) -> Figure:
-    """Draw sweeps on one axis (log cost): all points faint, the front chosen on validation as a line of steps."""
-    if ax is None:
-        ax = Figure(figsize=(7.5, 4.8), layout="constrained").subplots()
-    for i, front in enumerate(fronts):
-        colour, marker = COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)]
-        _scatter(ax, front.points, on, color=colour, marker=marker, alpha=0.3)
-        costs, qualities = _coordinates(front.pareto(), on)
-        ax.plot(costs, qualities, color=colour, marker=marker, drawstyle="steps-post", label=front.name or None)
-    if chosen is not None:
-        costs, qualities = _coordinates([chosen], on)
-        ax.plot(costs, qualities, "o", markersize=15, fillstyle="none", color="black", label="chosen")
-    ax.set_xscale("symlog", linthresh=_smallest(fronts, on))
-    ax.set_xlabel(f"mean cost per row ({fronts[0].unit})")
-    metric = fronts[0].metric
-    ax.set_ylabel(f"{metric.name} on {on}" + ("" if metric.greater_is_better else " (lower is better)"))
-    ax.grid(alpha=0.3)
-    ax.legend()
-    figure = ax.get_figure(root=True)
-    assert isinstance(figure, Figure)
+    """Draw sweeps on one axis, and write the picture if there is a path: what `front.plot()` calls."""
+    figure = figure_of(FrontierPicture(fronts, chosen, on=on, **options).plot(ax))
     if path is not None:
         figure.savefig(path, dpi=150)
     return figure
 
 
-def _coordinates(points: Sequence[Point], on: str) -> tuple[list[float], list[float]]:
-    measured = [point.on(on) for point in points]
-    return [m.cost["mean"] for m in measured], [m.quality for m in measured]
-
-
-def _scatter(ax: Axes, points: Sequence[Point], on: str, **style: Any) -> None:
-    ax.scatter(*_coordinates(points, on), **style)
-
-
-def _smallest(fronts: Sequence[Frontier], on: str) -> float:
-    """The smallest cost that is not zero: below it the logarithmic axis is linear, so that free models have a place."""
-    costs = [c for front in fronts for c in _coordinates(front.points, on)[0] if c > 0]
-    return min(costs, default=1.0)
+def _columns(records: Sequence[dict[str, Any]]) -> tuple[list[float], list[float]]:
+    return [r["cost"] for r in records], [r["quality"] for r in records]

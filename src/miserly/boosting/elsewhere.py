@@ -1,0 +1,39 @@
+"""Data that are not in this process: which backend holds them is found by the package that their type is from.
+
+Backends live on a higher floor and are loaded only when such data are met.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+_BACKENDS = {"dask": ("miserly.distributed", "DaskBackend")}
+
+
+def is_elsewhere(data: Any) -> bool:
+    """Whether some backend is for data of this kind."""
+    return _package(data) in _BACKENDS
+
+
+def backend_for(X: Any) -> Any:
+    """A new backend for data of this kind; None for what is here."""
+    if not is_elsewhere(X):
+        return None
+    room, name = _BACKENDS[_package(X)]
+    try:
+        return getattr(import_module(room), name)()
+    except ImportError as error:
+        extra = _package(X)
+        raise ImportError(
+            f"Data of {extra} need the extra {extra!r}: pip install 'miserly[{extra}]' ({error})."
+        ) from error
+
+
+def fetched(data: Any) -> Any:
+    """The data themselves, if they are elsewhere and can be had."""
+    return data.compute() if is_elsewhere(data) else data
+
+
+def _package(data: Any) -> str:
+    return type(data).__module__.partition(".")[0]

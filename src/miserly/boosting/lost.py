@@ -1,0 +1,9 @@
+"""What may go wrong with rows that are elsewhere."""
+
+
+class RowsLostError(ConnectionError):
+    """Some rows went with the machine that held them; the backend can be repaired, and the round repeated."""
+
+
+class BackendLostError(ConnectionError):
+    """Where the rows are cannot be reached any more. The rounds that are done are kept: `warm_start` goes on."""

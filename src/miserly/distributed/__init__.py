@@ -1,0 +1,5 @@
+"""Where one machine is not enough: the rows on the workers of a Dask cluster, the trees the same to the bit."""
+
+from miserly.distributed.backend import DaskBackend, Traffic
+
+__all__ = ["DaskBackend", "Traffic"]

@@ -1,0 +1,59 @@
+"""Waiting for a cluster without waiting for ever: what is lost, and what is late, becomes an error that says so."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+from distributed import Client, Future, wait
+from distributed.scheduler import KilledWorker
+
+from miserly.boosting import BackendLostError, RowsLostError
+
+CHECK_SECONDS = 2.0
+PATIENCE = 20.0
+
+
+def workers(client: Client) -> dict[str, int]:
+    """The addresses of all workers, with their threads."""
+    try:
+        if client.status != "running":
+            raise OSError(f"the client is {client.status}")
+        found = client.sync(client.scheduler.ncores, callback_timeout=PATIENCE)  # type: ignore[union-attr]
+    except (OSError, RuntimeError) as error:
+        raise BackendLostError(
+            f"The scheduler of the cluster does not answer ({error}). The rounds that are done are kept: connect to a "
+            "cluster again and fit with warm_start=True."
+        ) from error
+    return dict(sorted(found.items()))
+
+
+def wait_for(client: Client, futures: Iterable[Future], only: Iterable[str], timeout: float) -> None:
+    """Wait for tasks, some of which `only` these workers can do; an error if one of them goes meanwhile."""
+    futures, only, deadline = list(futures), set(only), time.monotonic() + timeout
+    while True:
+        try:
+            wait(futures, timeout=CHECK_SECONDS)
+            break
+        except TimeoutError:
+            gone = only - set(workers(client))
+            if gone:
+                raise RowsLostError(f"The worker {gone.pop()} was lost while it prepared its rows.") from None
+            if time.monotonic() > deadline:
+                raise late(timeout) from None
+    for future in futures:
+        if future.status == "finished":
+            continue
+        error = future.exception() if future.status == "error" else None
+        if error is None or isinstance(error, KilledWorker):
+            workers(client)
+            raise RowsLostError(f"A worker was lost while it prepared its rows ({error or future.status}).")
+        raise error
+
+
+def late(timeout: float) -> BackendLostError:
+    """The error for an answer that did not come."""
+    return BackendLostError(
+        f"The cluster gave no answer within {timeout:g} s. The rounds that are done are kept: fit again with "
+        "warm_start=True, perhaps with a backend of a longer timeout."
+    )

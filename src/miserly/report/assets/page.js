@@ -1,0 +1,159 @@
+// The slider, and everything that follows it.
+
+const data = JSON.parse(byId("main-data").textContent);
+const known = new Map();
+const state = { path: 0, stop: 0, row: 0, by: "label", detail: null, walkRow };
+
+/** The details of a stop, read when they are first asked for. */
+function detailsOf(stop) {
+  if (!known.has(stop)) known.set(stop, JSON.parse(byId(`stop-${stop}`).textContent));
+  return known.get(stop);
+}
+
+/** What each section shows of a stop. */
+const SECTIONS = {
+  trade: (stop) => {
+    frontierPicture(figures.frontier, data, state, pick);
+    showCompare(data, stop);
+    showBill(data, stop);
+  },
+  plan: (stop, detail) => {
+    planPicture(figures.drawing, data, detail);
+    showWords(data, detail, stop);
+    showStages(data, detail);
+    showTiers(data, stop);
+  },
+  buys: (stop, detail) => showPurchases(data, detail, state),
+  pays: (stop, detail) => showSpending(data, detail, state),
+  walk: (stop, detail) => {
+    showRows(data, detail, state);
+    showWalk(data, detail, detailsOf(data.blind), state);
+  },
+  trust: (stop, detail) => showCalibration(data, detail, detailsOf(data.blind)),
+  models: () => showModels(data, state),
+};
+const inView = new Set(["trade"]);
+let waiting = [];
+
+/** Show the stop: at once in what is on the screen, a little later, one by one, in the other sections. */
+function show() {
+  const stop = data.stops[state.stop];
+  state.detail = detailsOf(state.stop);
+  document.documentElement.dataset.busy = "";
+  showDock(stop);
+  const names = Object.keys(SECTIONS);
+  names.filter((name) => inView.has(name)).forEach((name) => SECTIONS[name](stop, state.detail));
+  const begin = !waiting.length;
+  waiting = names.filter((name) => !inView.has(name));
+  if (begin) requestAnimationFrame(() => setTimeout(showNext)); // the screen first
+}
+
+function showNext() {
+  const name = waiting.shift();
+  if (name) SECTIONS[name](data.stops[state.stop], state.detail);
+  if (waiting.length) setTimeout(showNext);
+  else delete document.documentElement.dataset.busy;
+}
+
+function showDock(stop) {
+  const { unit, metric } = data;
+  const slider = byId("budget");
+  const place = path().indexOf(state.stop);
+  slider.value = Math.max(0, place);
+  slider.style.setProperty("--fill", `${(100 * Math.max(0, place)) / Math.max(1, path().length - 1)}%`);
+  slider.setAttribute("aria-valuetext", `${figure(stop.cost.mean)} ${unit}: ${metric.name} ${figure(stop.quality)}`);
+  byId("verdict").replaceChildren(...sentence(stop.verdict));
+  byId("quality").textContent = figure(stop.quality);
+  byId("quality-half").textContent = stop.half === null ? "" : ` ± ${twoDigits(stop.half)}`;
+  byId("cost").textContent = figure(stop.cost.mean);
+  byId("times").textContent = stop.times === null ? "free" : stop.times >= 1 ? `${stop.times.toFixed(1)}×` : `${(1 / stop.times).toFixed(1)}×`;
+  byId("times-name").textContent = stop.times !== null && stop.times < 1 ? "Dearer" : "Cheaper";
+}
+
+const path = () => data.paths[state.path].stops;
+
+/** Show a stop; if the slider's way does not lead there, take the way of its method. */
+function pick(stop) {
+  if (!path().includes(stop)) {
+    const other = data.paths.findIndex((way) => way.stops.includes(stop));
+    if (other >= 0) choosePath(other);
+  }
+  state.stop = stop;
+  show();
+  announce();
+}
+
+function choosePath(number) {
+  state.path = number;
+  byId("path").value = String(number);
+  byId("budget").max = path().length - 1;
+  const [first, last] = [path()[0], path().at(-1)].map((s) => figure(data.stops[s].cost.mean));
+  byId("cheapest").textContent = first;
+  byId("dearest").textContent = `${last} ${data.unit}`;
+}
+
+/** The dearest stop of the way that costs no more than this: the best within the budget. */
+function within(budget) {
+  const stops = path().filter((s) => data.stops[s].cost.mean <= budget);
+  return stops.length ? stops.at(-1) : path()[0];
+}
+
+function walkRow(index) {
+  state.row = index;
+  showRows(data, state.detail, state);
+  showWalk(data, state.detail, detailsOf(data.blind), state);
+  byId("live").textContent = `Row ${data.walked[index].row}`;
+}
+
+let soon = 0;
+function announce() {
+  clearTimeout(soon);
+  soon = setTimeout(() => { byId("live").textContent = data.stops[state.stop].verdict.replaceAll("**", ""); }, 400);
+}
+
+const THEMES = ["light dark", "light", "dark"];
+function theme(number) {
+  const scheme = THEMES[number];
+  document.documentElement.style.colorScheme = scheme;
+  document.documentElement.dataset.theme = ["auto", "light", "dark"][number];
+  byId("theme").textContent = ["Theme: auto", "Theme: light", "Theme: dark"][number];
+  byId("theme").onclick = () => theme((number + 1) % 3);
+}
+
+function begin() {
+  const { unit, metric, rows, queries, methods } = data;
+  const how = queries === null ? "" : ` of ${many(queries, "query", "queries")}`;
+  byId("about").textContent = `${methods.map((m) => m.name).join(" · ")} — ${many(rows, "validation row")}${how}`;
+  byId("quality-name").textContent = metric.name;
+  byId("cost-unit").textContent = ` ${unit}`;
+  byId("most-unit").textContent = unit;
+  byId("times-note").textContent = ` than the ${data.blindName}`;
+  byId("price-name").textContent = `Price of one unit (${unit})`;
+  byId("path").replaceChildren(...data.paths.map((way, i) => make("option", { value: i }, way.name)));
+  byId("path-part").hidden = data.paths.length < 2;
+  const unfinished = methods.filter((m) => !m.complete).map((m) => m.name);
+  byId("how").textContent =
+    `Figures are of validation rows, on which models were chosen${methods[0].points[0].test ? "; where test data were given, theirs stand beside" : ""}. ` +
+    "Costs come from the plans' own ledger, as predict_cost tells them; ± is a 95 % jackknife interval over groups of rows. " +
+    (unfinished.length ? `The sweep of ${unfinished.join(", ")} was interrupted. ` : "") + `Miserly ${data.version}.`;
+  theme(0);
+  buildSections(data, pick, walkRow);
+  const watch = new IntersectionObserver((entries) => {
+    for (const entry of entries) inView[entry.isIntersecting ? "add" : "delete"](entry.target.id);
+  });
+  for (const name of Object.keys(SECTIONS)) watch.observe(byId(name));
+  const middle = data.chosen ?? path()[Math.floor(path().length / 2)];
+  choosePath(Math.max(0, data.paths.findIndex((way) => way.stops.includes(middle))));
+  state.stop = middle;
+  byId("budget").addEventListener("input", (event) => { state.stop = path()[Number(event.target.value)]; show(); announce(); });
+  byId("path").addEventListener("change", (event) => {
+    const cost = data.stops[state.stop].cost.mean;
+    choosePath(Number(event.target.value));
+    pick(within(cost));
+  });
+  byId("most").addEventListener("change", (event) => { if (event.target.value !== "") pick(within(Number(event.target.value))); });
+  for (const id of ["requests", "unit-price"]) byId(id).addEventListener("input", () => showBill(data, data.stops[state.stop]));
+  show();
+}
+
+begin();

@@ -1,0 +1,43 @@
+"""`miserly reproduce`: names, mistakes, and what it writes."""
+
+from click.testing import CliRunner
+
+from miserly import reproduction
+from miserly.cli.reproduce import reproduce
+from miserly.reproduction import Claim, Outcome, Study
+
+
+def called(*args):
+    return CliRunner().invoke(reproduce, args)
+
+
+def test_figures_are_named():
+    listed = called("--list").output
+    assert listed == called().output
+    assert "miser-1-right" in listed
+    assert "Thesis, figure 3.6" in listed
+    assert len(listed.splitlines()) == len(reproduction.STUDIES)
+
+
+def test_a_wrong_name_lists_the_right_ones():
+    done = called("miser-9")
+    assert done.exit_code == 2
+    assert "no figure 'miser-9'" in done.output
+    assert "cronus-2-left" in done.output
+
+
+def test_one_and_all(monkeypatch, tmp_path):
+    def study(name, holds, is_real):
+        claim = Claim("some data", "up", "up" if holds else "down", holds, is_real)
+        return Study(name, f"Figure {name}", lambda bench: Outcome([{"a": 1}], claims=[claim]))
+
+    some = {"one": study("one", True, True), "two": study("two", False, True), "three": study("three", True, False)}
+    monkeypatch.setattr(reproduction, "STUDIES", some)
+    done = called("one", "--out", str(tmp_path / "a"), "--quick")
+    assert done.exit_code == 0, done.output
+    assert "1 of 1 claims hold on real" in done.output
+    done = called("--all", "--out", str(tmp_path / "b"))
+    assert "1 of 2 claims hold on real or synthetic data of the papers, 1 of 1 on stand-ins" in done.output
+    table = (tmp_path / "b" / "claims.md").read_text()
+    assert "| two | some data | up | down | **no** |" in table
+    assert {p.name for p in (tmp_path / "b").glob("*.csv")} == {"one.csv", "two.csv", "three.csv"}

@@ -1,0 +1,71 @@
+"""The page from the command line: a sweep leaves a run, a run becomes a page; the likeliest mistakes."""
+
+import json
+import re
+import sys
+from contextlib import nullcontext
+from io import StringIO
+
+import pytest
+
+from miserly.cli import main
+from miserly.frontiers import figure
+
+
+@pytest.fixture(scope="module")
+def miserly(tmp_path_factory):
+    """Runs the command in a folder of its own, in this process; returns what it printed."""
+    folder = tmp_path_factory.mktemp("user")
+
+    def run(*args, code=0):
+        with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) if code else nullcontext() as end:
+            patch.chdir(folder)
+            patch.setattr(sys, "argv", ["miserly", *map(str, args)])
+            patch.setattr(sys, "stdout", out := StringIO())
+            patch.setattr(sys, "stderr", err := StringIO())
+            main()
+        assert code == (0 if end is None else end.value.code)
+        return err.getvalue() if code else out.getvalue()
+
+    run.folder = folder
+    run("data", "four_quadrants", "-n", 300)
+    train = ("--costs", "costs.toml", "--label", "label", "--n-estimators", 10, "--grid", "1e-3:10:4")
+    run("frontier", "train.csv", "validation.csv", *train, "--budget", 25, "--out", "learner")
+    how = ("--charge", "path", "--learning-rate", "0.5")
+    run("frontier", "train.csv", "validation.csv", *train, *how, "--out", "path")
+    return run
+
+
+def main_data(page):
+    return json.loads(re.search(r'id="main-data">(.*?)</script>', page.read_text())[1])
+
+
+def test_a_sweep_becomes_a_page(miserly):
+    run = json.loads((miserly.folder / "learner/run.json").read_text())
+    assert len(run["points"]) == 4
+    assert run["chosen"] is not None
+    assert "page.html" in miserly("report", "learner", "-o", "page.html")
+    told = main_data(miserly.folder / "page.html")["methods"][0]["points"]
+    measured = [p["validation"] for p in run["points"]]
+    assert [p["quality"] for p in told] == [m["quality"] for m in measured]
+    assert [p["cost"] for p in told] == [m["cost"]["mean"] for m in measured]
+    table = (miserly.folder / "learner/frontier.txt").read_text()
+    assert all(figure(m["quality"]) in table for m in measured)
+
+
+def test_two_sweeps_on_one_page(miserly):
+    miserly("report", "learner", "path", "--title", "Both")
+    told = main_data(miserly.folder / "report.html")
+    assert told["title"] == "Both"
+    assert [len(m["points"]) for m in told["methods"]] == [4, 4]
+    assert [m["name"] for m in told["methods"]] == ["learner", "path"]
+
+
+def test_likely_mistakes(miserly):
+    assert "no run.json" in miserly("report", ".", code=1)
+    assert "does not exist" in miserly("report", "nothing", code=2)
+    assert "RUN" in miserly("report", code=2)
+    miserly("data", "four_quadrants", "-n", 200, "--out", "other")
+    train = ("--costs", "costs.toml", "--label", "label", "--n-estimators", 5, "--grid", "1:10:2")
+    miserly("frontier", "train.csv", "other/validation.csv", *train, "--out", "third")
+    assert "other rows" in miserly("report", "learner", "third", code=1)

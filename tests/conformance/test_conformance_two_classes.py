@@ -1,0 +1,56 @@
+"""Baselines for two classes: scikit-learn's own checks and the cost battery, none of them skipped."""
+
+import numpy as np
+import pytest
+from sklearn.utils.estimator_checks import check_estimator
+
+from miserly.baselines import AdaBoostRSClassifier, AndOrCascadeClassifier, SoftCascadeClassifier
+from miserly.checks import ESTIMATOR_CHECKS, PLAN_CHECKS, check_estimator_costs
+from miserly.costs import CostTable
+from miserly.estimators import GreedyMiserRegressor
+from oracles.prices import shared_prices
+
+UNIFORM = CostTable.uniform()
+
+
+@pytest.mark.parametrize(
+    ("model", "n_checks"),
+    [
+        (AndOrCascadeClassifier(UNIFORM, tol=0.0, max_iter=2000), 65),
+        (SoftCascadeClassifier(UNIFORM), 65),
+        (AdaBoostRSClassifier(UNIFORM, n_estimators=30), 63),
+    ],
+    ids=["and or", "soft", "adaboost"],
+)
+def test_scikit_learns_contract(model, n_checks):
+    results = check_estimator(model, on_fail=None, on_skip=None)
+    wrong = [(r["check_name"], r["status"], r["exception"]) for r in results if r["status"] != "passed"]
+    assert not wrong
+    assert len(results) == n_checks
+
+
+TREES = GreedyMiserRegressor(n_estimators=20, max_depth=1, min_samples_leaf=60, tradeoff=0.0)
+MODELS = {
+    "and or": AndOrCascadeClassifier(class_weight="balanced"),
+    "minimum": AndOrCascadeClassifier(negatives="minimum", cost_weight=0.01),
+    "and or, trees": AndOrCascadeClassifier(dictionary=TREES, cost_weight=0.05),
+    "soft": SoftCascadeClassifier(class_weight="balanced"),
+    "soft, trees": SoftCascadeClassifier(dictionary=TREES, cost_weight=0.3),
+    "adaboost": AdaBoostRSClassifier(budget=8.0, n_estimators=20, min_samples_leaf=60, random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("costs", [shared_prices(last_is_free=True), UNIFORM], ids=["shared", "uniform"])
+def test_cost_battery(name, costs):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(400, 7)) @ rng.normal(size=(7, 7)) + 3
+    y = X[:, 0] + X[:, 3] * np.sign(X[:, 4]) + 0.1 * rng.normal(size=400) > 2
+    model = MODELS[name].set_params(costs=costs)
+    ran = check_estimator_costs(model, X, y)
+    assert len(ran) == len(ESTIMATOR_CHECKS) == 5
+    assert len(PLAN_CHECKS) == 6
+    fitted = model.set_params(costs=costs.bind(7)).fit(X, y)
+    assert fitted.plan_.nodes
+    if costs is not UNIFORM and name != "adaboost":
+        assert len(np.unique(fitted.plan_.run(X).exit)) > 1

@@ -1,0 +1,48 @@
+"""Rounds kept in a file: a fit that was killed goes on from it to the same bits."""
+
+import numpy as np
+import pytest
+
+import miserly as ms
+
+
+def problem():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 5))
+    return X, np.digitize(X[:, 0] * X[:, 1] + X[:, 2], [-0.5, 0.5])
+
+
+def model(**options):
+    settings = {"n_estimators": 12, "subsample": 0.7, "random_state": 3, "warm_start": True} | options
+    return ms.GreedyMiserClassifier(ms.CostTable.per_feature(np.arange(5) + 1.0), 1e-3, **settings)
+
+
+@pytest.mark.parametrize("charge", ["learner", "path"])
+def test_another_process_goes_on_where_the_file_ends(tmp_path, charge):
+    X, y = problem()
+    whole = model(charge=charge).fit(X, y).plan_
+    path = tmp_path / "rounds.jsonl"
+    model(charge=charge, n_estimators=5).fit(X, y, checkpoint=path)
+    content = path.read_text()
+    path.write_text(content[: len(content) - 10])
+    again = model(charge=charge).fit(X, y, checkpoint=path)
+    assert again.plan_ == whole
+    assert [n.gain for n in again.plan_.nodes] == [n.gain for n in whole.nodes]
+    assert again.plan_.notes == whole.notes
+    before = path.read_text()
+    assert model(charge=charge).fit(X, y, checkpoint=path).plan_ == whole
+    assert path.read_text() == before
+    assert len(before.splitlines()) == 1 + len(whole.nodes)
+
+
+def test_a_file_of_another_model_is_refused_and_begun_anew_without_warm_start(tmp_path):
+    X, y = problem()
+    path = tmp_path / "rounds.jsonl"
+    model(n_estimators=3).fit(X, y, checkpoint=path)
+    with pytest.raises(ValueError, match="checkpoint of another model"):
+        model(learning_rate=0.2).fit(X, y, checkpoint=path)
+    model(learning_rate=0.2, warm_start=False, n_estimators=2).fit(X, y, checkpoint=path)
+    assert len(path.read_text().splitlines()) == 3
+    path.write_text("nothing\n")
+    with pytest.raises(ValueError, match="not a checkpoint"):
+        model().fit(X, y, checkpoint=path)
