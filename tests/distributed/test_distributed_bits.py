@@ -51,7 +51,7 @@ def agree(client, n_workers, kind, charge, numbers):
     same(here[1], here[2])
     assert any(purchase["price"] > 0 for purchase in here[1].notes["path"])
     for n_parts in numbers:
-        backend = DaskBackend(client, timeout=60)
+        backend = DaskBackend(client, timeout=300)
         placed = watch_placement(backend)
         there = fit(kind, *parted(X, y, qid, n_parts), backend, charge=charge)
         same(there.plan_, here[1])
@@ -106,13 +106,13 @@ def test_data_frames_and_arrays_of_the_client(client):
     same(there.plan_, here.plan_)
     assert there.feature_names_in_.tolist() == here.feature_names_in_.tolist()
     assert np.array_equal(there.predict(frame), here.predict(frame))
-    sent = model("classifier").fit(frame, words, backend=DaskBackend(client, timeout=60))
+    sent = model("classifier").fit(frame, words, backend=DaskBackend(client, timeout=300))
     same(sent.plan_, here.plan_)
 
 
 def test_traffic_is_logged_and_is_what_the_formula_says(client):
     X, y, qid = data("regressor")
-    backend = DaskBackend(client, timeout=60)
+    backend = DaskBackend(client, timeout=300)
     fit("regressor", *parted(X, y, qid, 2), backend, tradeoff=0.0, max_depth=3, min_samples_leaf=1)
     trees = backend.traffic
     assert len(trees) == 4

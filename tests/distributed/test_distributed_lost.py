@@ -75,7 +75,7 @@ def test_workers_killed_twice_change_nothing(own_cluster, kind, charge, kill, in
     more = {"qid": qid} if kind == "ranker" else {}
     here = model(kind, charge=charge, n_estimators=6).fit(X, y, **more)
     dX, dy, dq = parted(X, y, qid, 4)
-    backend = Trouble(own_cluster[1], kill, at=(2, 5), in_split=in_split, timeout=60)
+    backend = Trouble(own_cluster[1], kill, at=(2, 5), in_split=in_split, timeout=300)
     there = model(kind, charge=charge, n_estimators=6)
     there.fit(dX, dy, backend=backend, **({"qid": dq} if more else {}))
     assert backend.n_troubles == 2
@@ -84,7 +84,7 @@ def test_workers_killed_twice_change_nothing(own_cluster, kind, charge, kill, in
 
 def test_rows_of_the_client_are_sent_again(own_cluster):
     X, y, _ = data("regressor")
-    backend = Trouble(own_cluster[1], kill_a_holder, at=(3,), timeout=60)
+    backend = Trouble(own_cluster[1], kill_a_holder, at=(3,), timeout=300)
     there = model("regressor").fit(X, y, backend=backend)
     assert backend.n_troubles == 1
     same(there.plan_, model("regressor").fit(X, y).plan_)
@@ -94,7 +94,7 @@ def test_after_the_scheduler_is_gone_the_fit_goes_on_elsewhere(own_cluster, tmp_
     X, y, qid = data("classifier")
     dX, dy, _ = parted(X, y, qid, 3)
     cluster, client = own_cluster
-    backend = Trouble(client, lambda _: cluster.close(), at=(7,), timeout=60)
+    backend = Trouble(client, lambda _: cluster.close(), at=(7,), timeout=300)
     there = model("classifier")
     with pytest.raises(BackendLostError, match="warm_start=True"):
         there.fit(dX, dy, backend=backend, checkpoint=tmp_path / "rounds")
@@ -118,7 +118,7 @@ def test_a_worker_that_hangs_is_told_in_time(own_cluster):
     there = model("regressor")
     try:
         with pytest.raises(BackendLostError, match="no answer within 3 s"):
-            there.fit(dX, dy, backend=Trouble(own_cluster[1], stop, at=(3,), timeout=60))
+            there.fit(dX, dy, backend=Trouble(own_cluster[1], stop, at=(3,), timeout=300))
     finally:
         os.kill(stopped[0], signal.SIGCONT)
     there.set_params(warm_start=True).fit(dX, dy)
@@ -138,7 +138,7 @@ def test_after_the_client_is_killed_another_goes_on(own_cluster, tmp_path):
     n_done = len(path.read_text().splitlines()) - 1
     X, y, qid = data("classifier")
     dX, dy, _ = parted(X, y, qid, 2)
-    backend = DaskBackend(own_cluster[1], timeout=60)
+    backend = DaskBackend(own_cluster[1], timeout=300)
     there = model("classifier", n_estimators=25, warm_start=True).fit(dX, dy, backend=backend, checkpoint=path)
     here = model("classifier", n_estimators=25).fit(X, y)
     assert n_done < len(here.plan_.nodes)

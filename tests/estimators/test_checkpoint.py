@@ -46,3 +46,14 @@ def test_a_file_of_another_model_is_refused_and_begun_anew_without_warm_start(tm
     path.write_text("nothing\n")
     with pytest.raises(ValueError, match="not a checkpoint"):
         model().fit(X, y, checkpoint=path)
+
+
+def test_a_fit_that_stopped_early_stays_so(tmp_path):
+    X, y = problem()
+    eval_set = (X[::3], np.random.default_rng(1).permutation(y[::3]))
+    options = {"n_iter_no_change": 2, "learning_rate": 1.0, "n_estimators": 30}
+    first = model(**options).fit(X, y, eval_set=eval_set, checkpoint=tmp_path / "rounds")
+    assert first.n_iter_ < 28
+    again = model(**options).fit(X, y, eval_set=eval_set, checkpoint=tmp_path / "rounds")
+    assert again.plan_ == first.plan_
+    assert again.validation_loss_ == first.validation_loss_

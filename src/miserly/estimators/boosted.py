@@ -162,8 +162,10 @@ class BoostedEstimator(PlanEstimator):
         lazy = self.purchases == "lazy"
         settings = Settings(self.n_estimators, self.learning_rate, limits, self.max_features, seed, shrink, lazy)
         with threads(self.n_jobs, X.shape[0] * X.shape[1]):
-            for this in progress.last.rounds if progress.last is not None and watch is not None else ():
-                watch(this, progress.last.constant)  # type: ignore[misc, union-attr]
+            if progress.last is not None and watch is not None:
+                stops = [watch(this, progress.last.constant) for this in progress.last.rounds]
+                if any(stops):
+                    settings = replace(settings, n_estimators=progress.last.n_tried)
             if isinstance(X, BackendOfRows):
                 if binned is not None:
                     raise ValueError("Data elsewhere are put in bins there: give no `binned`.")
