@@ -29,7 +29,6 @@ from matplotlib.figure import Figure
 
 from benchmarks.frontier_vs_peers.data import Part, Problem, Split, folder, load
 from benchmarks.frontier_vs_peers.methods import Settings, miser
-from benchmarks.frontier_vs_peers.report import interval
 from benchmarks.frontier_vs_peers.scoring import in_stages, limits
 from benchmarks.timing import memory_watched
 from miserly.costs import CostTable
@@ -39,6 +38,7 @@ from miserly.frontiers.front import Frontier, Measured, Point
 from miserly.kernels.threads import threads
 from miserly.metrics import Metric, get_metric
 from miserly.plan import Plan
+from miserly.reproduction.measure import interval
 
 OUT = Path(__file__).resolve().parent / "out"
 SPLITS = {"covertype": 2, "mq2008": 5, "yahoo_like": 2, "thyroid": 3}

@@ -21,7 +21,6 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from benchmarks.frontier_vs_peers.data import folder
-from benchmarks.frontier_vs_peers.report import interval
 from benchmarks.timing import best_of
 from examples.spam.mails import read_folder
 from examples.spam.pipeline import (
@@ -38,6 +37,7 @@ from examples.spam.pipeline import (
 )
 from miserly.acquire import Answer, Extractor, OnDemand
 from miserly.plan import Plan
+from miserly.reproduction.measure import interval
 
 SEED, N_FOLDS, N_PASSES, N_PAID = 11, 10, 5, 500
 ALLOWED, GOAL, TOLERANCE = 0.3, 5.0, 0.2

@@ -10,8 +10,8 @@ import numpy as np
 
 from benchmarks.family.methods import BOOSTING, TREE
 from benchmarks.frontier_vs_peers.data import Problem
-from benchmarks.frontier_vs_peers.report import interval
 from benchmarks.frontier_vs_peers.scoring import ALL_OURS, ALL_PEERS, CHOSEN, N_BUDGETS, Result
+from miserly.reproduction.measure import interval
 
 ABOVE = (
     ("CSTC, raw", "single, raw"),

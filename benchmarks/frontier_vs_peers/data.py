@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold, train_test_split
@@ -16,6 +15,7 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 from miserly.costs import CostTable
 from miserly.datasets import read_letor, yahoo_like
 from miserly.metrics import Metric, get_metric, ndcg
+from miserly.reproduction.parts import Part, Split
 
 N_YAHOO_QUERIES = 850
 HEART_WORDS = {
@@ -24,26 +24,6 @@ HEART_WORDS = {
     "slope": ("up", "flat", "down"),
     "thal": ("normal", "fd", "rd"),
 }
-
-
-class Part(NamedTuple):
-    """Rows of one purpose; X holds float32 values as float64, so that borders in either precision cut alike.
-
-    `copies` says how often a row counts, in the metric and in the mean cost.
-    """
-
-    X: np.ndarray
-    y: np.ndarray
-    qid: np.ndarray | None = None
-    copies: np.ndarray | None = None
-
-
-class Split(NamedTuple):
-    """Three parts that share no row (no query)."""
-
-    train: Part
-    validation: Part
-    test: Part
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.figure import Figure
-from scipy import stats
 
 from benchmarks.frontier_vs_peers.data import Problem
 from benchmarks.frontier_vs_peers.scoring import ALL_OURS, ALL_PEERS, CHOSEN, N_BUDGETS, Result, limits
+from miserly.reproduction.measure import interval
 
 
 @dataclass(frozen=True)
@@ -41,16 +41,6 @@ class Verdict:
             f"{self.data + ' ' + self.table:<18} best peer {self.peer:<26} {self.ours:<16} "
             f"{self.difference:+.4f} ± {self.half:.4f}  not significantly worse: {self.holds}"
         )
-
-
-def interval(values: np.ndarray, overlap: float) -> tuple[float, float]:
-    """Mean and half the 95 % interval; `overlap` = test rows / training rows corrects for shared training rows
-    (Nadeau and Bengio 2003: variance × (1/J + overlap) instead of variance / J)."""
-    n = len(values)
-    if n < 2:
-        return float(np.mean(values)), math.nan
-    spread = math.sqrt(float(np.var(values, ddof=1)) * (1.0 / n + overlap))
-    return float(np.mean(values)), float(stats.t.ppf(0.975, n - 1)) * spread
 
 
 def report(problem: Problem, results: Sequence[Result], out: Path, n_estimators: int) -> list[Verdict]:

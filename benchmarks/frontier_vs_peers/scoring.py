@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,7 +14,8 @@ from miserly.costs import CostTable
 from miserly.frontiers.front import Frontier, Measured, Point
 from miserly.kernels.threads import threads
 from miserly.metrics import Metric
-from miserly.plan import EXIT, Node, Plan
+from miserly.plan import EXIT, Plan
+from miserly.reproduction.measure import joined
 
 ALL_OURS, CHOSEN, ALL_PEERS = "miserly: all", "miserly: chosen", "peers: all"
 N_BUDGETS = 120
@@ -190,17 +191,5 @@ def in_stages(plan: Plan) -> Plan:
     ends = [n for n in (1 << i for i in range(32)) if n < len(plan.nodes)] + [len(plan.nodes)]
     nodes = []
     for k, (first, last) in enumerate(zip([0, *ends[:-1]], ends)):
-        nodes.append(_joined(plan.nodes[first:last], plan.n_outputs, k + 1 if last < len(plan.nodes) else EXIT))
+        nodes.append(joined(plan.nodes[first:last], plan.n_outputs, k + 1 if last < len(plan.nodes) else EXIT))
     return replace(plan, nodes=tuple(nodes))
-
-
-def _joined(nodes: Iterable[Node], n_outputs: int, passed: int) -> Node:
-    nodes = list(nodes)
-    learners = np.concatenate([n.learners for n in nodes])
-    weights, bias = np.zeros((len(learners), n_outputs)), np.zeros(n_outputs)
-    at = 0
-    for node in nodes:
-        weights[at : at + len(node.learners), list(node.outputs)] = node.weights
-        bias[list(node.outputs)] += node.bias
-        at += len(node.learners)
-    return Node(learners=learners, weights=weights, bias=bias, outputs=tuple(range(n_outputs)), passed=passed)

@@ -41,7 +41,13 @@ MODELS = {
 
 
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("costs", [shared_prices(last_is_free=True), UNIFORM], ids=["shared", "uniform"])
+@pytest.mark.parametrize(
+    "costs",
+    [
+        pytest.param(shared_prices(last_is_free=True), id="shared"),
+        pytest.param(UNIFORM, id="uniform", marks=pytest.mark.slow),
+    ],
+)
 def test_cost_battery(name, costs):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(400, 7)) @ rng.normal(size=(7, 7)) + 3

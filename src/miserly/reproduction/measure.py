@@ -84,13 +84,14 @@ def in_steps(plan: Plan, every: int) -> Plan:
         return plan
     starts = range(0, len(plan.nodes), every)
     nodes = [
-        _joined(plan.nodes[first : first + every], plan.n_outputs, k + 1 if first + every < len(plan.nodes) else EXIT)
+        joined(plan.nodes[first : first + every], plan.n_outputs, k + 1 if first + every < len(plan.nodes) else EXIT)
         for k, first in enumerate(starts)
     ]
     return replace(plan, nodes=tuple(nodes))
 
 
-def _joined(nodes: Sequence[Node], n_outputs: int, passed: int) -> Node:
+def joined(nodes: Sequence[Node], n_outputs: int, passed: int) -> Node:
+    """Nodes of a sum as one."""
     learners = np.concatenate([node.learners for node in nodes])
     weights, bias = np.zeros((len(learners), n_outputs)), np.zeros(n_outputs)
     at = 0
@@ -149,7 +150,7 @@ def cost_share(of: Frontier, reference: Sequence[float], slack: float) -> float:
     return min(good, key=lambda p: p.validation.cost["mean"]).on("test").cost["mean"] / reference[2]
 
 
-def interval(values: Sequence[float], overlap: float) -> tuple[float, float]:
+def interval(values: Sequence[float] | np.ndarray, overlap: float) -> tuple[float, float]:
     """Mean and half the 95 % interval; `overlap` corrects for training rows that splits share (Nadeau, Bengio 2003)."""
     n = len(values)
     if n < 2:
