@@ -40,7 +40,10 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("name", MODELS)
+SLOW = ("minimum", "and or, trees")
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n in SLOW else []) for n in MODELS])
 @pytest.mark.parametrize(
     "costs",
     [

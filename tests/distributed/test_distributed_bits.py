@@ -14,7 +14,7 @@ KINDS = ["regressor", "classifier", "ranker"]
 N_WORKERS = 3
 
 
-@pytest.fixture(scope="module", params=range(1, N_WORKERS + 1))
+@pytest.fixture(scope="module", params=[1, 2, pytest.param(N_WORKERS, marks=pytest.mark.slow)])
 def workers(request, cluster, connected):
     """One worker, then two, then three."""
     cluster.scale(request.param)

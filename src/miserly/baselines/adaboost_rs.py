@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from miserly.baselines.two_classes import TwoClasses
 from miserly.boosting import BinnedData, Grower, Limits, LocalBackend, Shop, SquaredLoss, bin_data, tree_table
 from miserly.costs import CostTable, Ledger
 from miserly.estimators import constraints
 from miserly.estimators.base import dense_blocks
+from miserly.estimators.two_classes import TwoClasses
 from miserly.kernels.threads import threads
 from miserly.plan import EXIT, Node, Plan, Trees, stack_trees
 from miserly.solvers import platt

@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.baselines.two_classes import TwoClasses
 from miserly.estimators import constraints
 from miserly.estimators.dictionary import DICTIONARY, Learners
 from miserly.estimators.graphs import GraphEstimator, Posed
+from miserly.estimators.two_classes import TwoClasses
 from miserly.solvers.tiered_cascade import Loss, Stages, fit_stages
 
 Floats = NDArray[np.float64]

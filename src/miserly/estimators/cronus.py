@@ -15,13 +15,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import type_of_target
 
 from miserly.costs import CostTable
 from miserly.estimators import constraints
 from miserly.estimators.base import PlanClassifier, PlanRegressor
 from miserly.estimators.dictionary import DICTIONARY
 from miserly.estimators.graphs import Elsewhere, GraphEstimator, Posed, Reading, Scorer
+from miserly.estimators.two_classes import TwoClasses
 from miserly.metrics import Metric
 from miserly.solvers import Design
 from miserly.solvers.soft_cascade import CascadeTask, SoftCascade
@@ -255,7 +255,7 @@ class CronusRegressor(PlanRegressor, _Cronus):
         self.random_state = random_state
 
 
-class CronusClassifier(PlanClassifier, _Cronus):
+class CronusClassifier(TwoClasses, _Cronus):
     """A cascade for two classes, the second of which is rare: rows that look like the first leave early.
 
     Squared loss on ±1; `class_weight` as in scikit-learn (the paper's ω⁺ = 3.5 is {positive: 3.5}). Probabilities by
@@ -303,17 +303,3 @@ class CronusClassifier(PlanClassifier, _Cronus):
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
-
-    def _find_classes(self, y: np.ndarray) -> np.ndarray:
-        classes = super()._find_classes(y)
-        if len(classes) > 2:
-            raise ValueError(
-                f"Only binary classification is supported. The type of the target is {type_of_target(y)}. "
-                "A cascade rejects one class; for several, use CSTCClassifier."
-            )
-        return classes

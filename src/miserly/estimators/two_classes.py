@@ -1,4 +1,4 @@
-"""Baselines that know two classes only, the second of which is to be found."""
+"""Classifiers that know two classes only, the second of which is to be found."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.multiclass import type_of_target
 
-from miserly.estimators import PlanClassifier
+from miserly.estimators.base import PlanClassifier
 
 
 class TwoClasses(PlanClassifier):
