@@ -60,20 +60,29 @@ def metric_on(problem: Problem, part: Part) -> Metric:
 def blind(bench: Bench, problem: Problem, n_trees: int, loss: str = "auto") -> Plan:
     """Stage-wise regression (GBRT), blind to cost: squared loss, also of two classes, unless a loss is named."""
 
+    kinds = baselines.StagewiseRegressor, baselines.StagewiseClassifier
+    return _boosted(bench, "blind boosting", problem, kinds, n_trees=n_trees, loss=loss)
+
+
+def _boosted(
+    bench: Bench, name: str, problem: Problem, kinds: tuple[Any, Any], n_trees: int, loss: str, **more: float
+) -> Plan:
+    """Boosting of the papers' shape, as a regressor of grades or a classifier."""
+
     def make() -> Plan:
-        regression = problem.is_ranking and loss == "auto"
-        kind = baselines.StagewiseRegressor if regression else baselines.StagewiseClassifier
-        model = kind(
+        regressor, classifier = kinds
+        model = (regressor if problem.is_ranking and loss == "auto" else classifier)(
             problem.costs,
             n_estimators=n_trees,
             learning_rate=RATE,
             max_depth=DEPTH,
             min_samples_leaf=problem.min_samples_leaf,
             loss=loss,
+            **more,
         )
         return fitted(model, problem).plan_
 
-    return bench.plan("blind boosting", problem, make, n_trees=n_trees, loss=loss)
+    return bench.plan(name, problem, make, n_trees=n_trees, loss=loss, **more)
 
 
 def stagewise(bench: Bench, problem: Problem, n_trees: int, loss: str = "auto") -> Points:
@@ -125,21 +134,8 @@ def lambdas(bench: Bench, problem: Problem, papers: Sequence[float] = ()) -> lis
 def miser_plan(bench: Bench, problem: Problem, n_trees: int, tradeoff: float, loss: str = "auto") -> Plan:
     """Greedy Miser for one λ."""
 
-    def make() -> Plan:
-        regression = problem.is_ranking and loss == "auto"
-        kind = estimators.GreedyMiserRegressor if regression else estimators.GreedyMiserClassifier
-        model = kind(
-            problem.costs,
-            tradeoff,
-            n_estimators=n_trees,
-            learning_rate=RATE,
-            max_depth=DEPTH,
-            min_samples_leaf=problem.min_samples_leaf,
-            loss=loss,
-        )
-        return fitted(model, problem).plan_
-
-    return bench.plan("miser", problem, make, n_trees=n_trees, tradeoff=tradeoff, loss=loss)
+    kinds = estimators.GreedyMiserRegressor, estimators.GreedyMiserClassifier
+    return _boosted(bench, "miser", problem, kinds, n_trees=n_trees, loss=loss, tradeoff=tradeoff)
 
 
 def miser_trace(bench: Bench, problem: Problem, n_trees: int, tradeoff: float, loss: str = "auto") -> Points:
