@@ -3,17 +3,19 @@
 import asyncio
 import threading
 import time
+from collections.abc import Callable
 
 import lightgbm
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from benchmarks.timing import best_of
+from benchmarks.timing import best_of, stolen
 from miserly.acquire import OnDemand, extractor
 from miserly.costs import CostTable
 from miserly.estimators import GreedyMiserClassifier
 
 N_ROWS, N_REQUESTS, DEADLINE = 500, 300, 0.010
+QUIET, MOST_TRIES = 0.01, 12
 
 
 def main() -> None:
@@ -81,7 +83,7 @@ def workload() -> tuple[np.ndarray, np.ndarray, CostTable]:
 
 
 def overruns() -> None:
-    """A deadline of 10 ms in the middle of calls that take longer: how late the answer is, best of three.
+    """A deadline of 10 ms in the middle of longer calls: how late the answer is, best of three on an idle machine.
 
     By path one call runs at a time, and on one thread, so that a core is left for the answer. Beside it, in turn with
     the requests, how late a bare wait of 10 ms comes back while the same call runs on a thread: what the system itself
@@ -103,9 +105,23 @@ def overruns() -> None:
 
     for name, work in (("async", wait), ("sleep", sleep), ("numpy", compute)):
         with threadpool_limits(1):
-            late, bare = min(_overrun(plan, work, X[0].tolist()) for _ in range(3))
+            tries = _quiet_three(lambda work=work: _overrun(plan, work, X[0].tolist()))
+        late, bare = min(tries)
         figures = f"p99 of the overrun {late * 1e3:5.2f} ms{aim(late * 1e3, 2)}, of a bare wait {bare * 1e3:.2f} ms"
         print(f"  deadline of 10 ms, {name:<6} {figures}")
+
+
+def _quiet_three(work: Callable[[], tuple[float, float]]) -> list[tuple[float, float]]:
+    """Three results on an idle machine. On a shared host a core may be taken away at any time: what ran while more than
+    a hundredth of the time was stolen is repeated, a few times; then the three with the least count."""
+    tries: list[tuple[float, tuple[float, float]]] = []
+    while len(tries) < MOST_TRIES and sum(share <= QUIET for share, _ in tries) < 3:
+        began, before = time.perf_counter(), stolen()
+        result = work()
+        tries.append(((stolen() - before) / (time.perf_counter() - began), result))
+    least = sorted(tries)[:3]
+    print(f"  {len(tries)} tries, stolen in the three that count: {', '.join(f'{share:.1%}' for share, _ in least)}")
+    return [result for _, result in least]
 
 
 def _overrun(plan: object, work: object, row: list[float]) -> tuple[float, float]:

@@ -29,6 +29,11 @@ def best_of(n: int, *works: Callable[[], Any]) -> list[Best]:
     return [Best(min(c for c, _ in t), min(w for _, w in t), result) for t, result in zip(times, results)]
 
 
+def stolen() -> float:
+    """Seconds that the cores have waited for whoever else runs on the host, since the machine began."""
+    return float(getattr(psutil.cpu_times(), "steal", 0.0))
+
+
 class Peak:
     """Resident memory of this process, in bytes: before, and at most since."""
 

@@ -47,7 +47,11 @@ def test_a_large_page_is_small_and_quick(tmp_path):
         page = browser.new_page(viewport={"width": 1280, "height": 900})
         page.goto(page_file.as_uri())
         paint, stops = page.evaluate(PAINT), int(page.get_attribute("#budget", "max")) + 1
-        took = np.sort(page.evaluate(MOVE, stops))
+        passes = np.array([page.evaluate(MOVE, stops) for _ in range(3)])
+    took = passes.min(axis=0)
     print(f"\n300 models, 5000 rows: {size:.2f} MB, written in {made:.0f} s; first paint {paint:.0f} ms; ")  # noqa: T201
-    print(f"{stops} stops: median {np.median(took):.0f} ms, slowest {took[-1]:.0f} ms")  # noqa: T201
+    print(f"{stops} stops, best of three: median {np.median(took):.0f} ms, slowest {took.max():.0f} ms", end=" ")  # noqa: T201
+    print(f"(first pass {np.median(passes[0]):.0f} and {passes[0].max():.0f} ms)")  # noqa: T201
     assert size <= 8
+    assert paint < 1500
+    assert took.max() < 50

@@ -14,6 +14,7 @@ from miserly.metrics import Metric
 from miserly.plan.pictures import draw
 
 STATISTICS = ("mean", "median", "p95", "p99", "max")
+NOT_IN_TABLE = ("pareto", "median_cost", "p99_cost")
 
 
 @dataclass(frozen=True)
@@ -126,9 +127,11 @@ class Frontier:
     def table(self) -> str:
         """The points as text, a star at those on the Pareto front."""
         rows = self.frame()
-        columns = [c for c in rows[0] if c not in ("pareto", "median_cost", "p99_cost")] if rows else []
+        columns = [c for c in dict.fromkeys(c for row in rows for c in row) if c not in NOT_IN_TABLE]
         lines = [[*columns, ""]]
-        lines += [[*(figure(row[c]) for c in columns), "*" if row["pareto"] else ""] for row in rows]
+        lines += [
+            [*(figure(row[c]) if c in row else "" for c in columns), "*" if row["pareto"] else ""] for row in rows
+        ]
         widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
         return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(line, widths)).rstrip() for line in lines)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, SymmetricalLogLocator
 
 from miserly.frontiers import Frontier, Point
 from miserly.report.intervals import half_width, parts_left, replicates
@@ -83,7 +84,7 @@ class FrontierPicture(Picture):
             if marked:
                 label = {"blind": "cost-blind"}.get(name, name)
                 ax.plot(*_columns(marked), shape, markersize=15, fillstyle="none", color=colour, label=label)
-        ax.set_xscale("symlog", linthresh=min((r["cost"] for r in records if r["cost"] > 0), default=1.0))
+        _scale_costs(ax, [r["cost"] for r in records])
         ax.set_xlabel(f"mean cost per row ({self.fronts[0].unit})")
         metric = self.fronts[0].metric
         ax.set_ylabel(f"{metric.name} on {self.on}" + ("" if metric.greater_is_better else " (lower is better)"))
@@ -121,6 +122,16 @@ def plot_frontier(
     if path is not None:
         figure.savefig(path, dpi=150)
     return figure
+
+
+def _scale_costs(ax: Axes, costs: Sequence[float]) -> None:
+    """Logarithmic, down to what is free; the fewer decades, the more numbers have a tick."""
+    positive = [cost for cost in costs if cost > 0] or [1.0]
+    low, high = min(positive), max(positive)
+    ax.set_xscale("symlog", linthresh=low)
+    subs = [1, 2, 3, 4, 5, 6, 8] if high <= 10 * low else [1, 2, 5] if high <= 100 * low else [1]
+    ax.xaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=low, subs=subs))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda cost, _: f"{cost:,.0f}" if cost >= 1e4 else f"{cost:g}"))
 
 
 def _columns(records: Sequence[dict[str, Any]]) -> tuple[list[float], list[float]]:
