@@ -1,8 +1,10 @@
 """CSTC's descent against scipy's L-BFGS: the same function for value and gradient, the same start and support.
 
-Both run until they settle; what counts is the CPU time until each comes within one hundredth of the whole descent of
-the worse of the two last values. Beside it: the time to the value at which a fit with default settings stops, and
-algorithm 5, one node after the other, with our descent and with scipy's inside a node.
+Both run until they settle; what counts is the CPU time until each comes to the worse of the two last values. The
+objective has many hollows and the two may end in different ones, so single ratios say little: their geometric mean over
+several draws does. Beside it: the time until one hundredth of the whole descent is left; the time to the value at which
+a fit with default settings stops; and algorithm 5, one node after the other, with our descent and with scipy's inside a
+node.
 
 `python -m benchmarks.cstc memory` fits a tree of ten levels to 141,397 × 519 and tells the peak of memory.
 """
@@ -22,7 +24,7 @@ from miserly.solvers.joint import Joint
 from miserly.solvers.soft_graph import SoftGraph
 from miserly.solvers.traversal import Graph
 
-N_QUERIES, TRADEOFFS, DEPTH = (160, 760), (3e-4, 3e-3), 3
+DRAWS, TRADEOFFS, DEPTH = ((160, 0), (160, 1), (160, 2), (160, 3), (760, 0), (760, 1)), (3e-4, 3e-3), 3
 GOAL, SLACK = 3.0, 0.01
 ROUNDS, TOL, LIMIT, SWEEPS = 20, 1e-5, 1000, 10
 ROWS, QUERIES, LEVELS = 141_397, 6010, 10
@@ -52,17 +54,20 @@ def by_scipy(joint: Joint) -> None:
     minimize(joint.objective, joint.read(), jac=True, method="L-BFGS-B", options=limits)
 
 
-def compare(first: SoftGraph, default: tuple[int, float]) -> float:
-    """Both from the same start, each until it settles; and to the value at which a fit stops, which is returned."""
+def compare(first: SoftGraph, default: tuple[int, float]) -> tuple[float, float]:
+    """Both from the same start, each until it settles: how many times faster we are; and where a fit stops."""
     stop = Joint(copy.deepcopy(first)).optimise(*default)[-1]  # it also loads what is compiled
     (ours, low), (theirs, lower) = (traced(Joint(copy.deepcopy(first)), work) for work in (by_us, by_scipy))
     print(f"  objective {low[0]:.6f} → ours {low[-1]:.6f} ({len(low)} values), scipy {lower[-1]:.6f} ({len(lower)})")
     worse = max(low[-1], lower[-1])
-    near = worse + SLACK * (low[0] - worse)
-    line(f"until {near:.6f}, where both come", ours[np.argmax(low <= near)], theirs[np.argmax(lower <= near)], GOAL)
-    if low[-1] <= stop and lower[-1] <= stop:
-        line(f"until {stop:.6f}, where a fit stops", ours[np.argmax(low <= stop)], theirs[np.argmax(lower <= stop)])
-    return stop
+    for what, value in (
+        ("where both come", worse),
+        ("all but a hundredth", worse + SLACK * (low[0] - worse)),
+        ("where a fit stops", stop),
+    ):
+        if worse <= value:
+            line(f"until {value:.6f}, {what}", ours[np.argmax(low <= value)], theirs[np.argmax(lower <= value)])
+    return float(theirs[np.argmax(lower <= worse)] / ours[np.argmax(low <= worse)]), stop
 
 
 def sweeps(soft: SoftGraph, target: float, descent, limit: int = SWEEPS) -> tuple[float, float]:
@@ -87,15 +92,17 @@ def scipys_descent(function, at, metric, max_steps, tol):
 
 
 def main() -> None:
-    for n_queries in N_QUERIES:
-        data = yahoo_like(n_queries, seed=0)
+    ratios = []
+    for n_queries, seed in DRAWS:
+        data = yahoo_like(n_queries, seed=seed)
         print(f"CSTC, {data.X.shape[0]} × {data.X.shape[1]}, {DEPTH} levels, against scipy's L-BFGS (CPU time)")
         for tradeoff in TRADEOFFS:
             model = CSTCRegressor(data.costs, tradeoff=tradeoff, max_depth=DEPTH)
             first = SoftGraph.initialise(model._task(model._pose(data.X, data.y, None)), Graph.tree(DEPTH))
             print(f" λ = {tradeoff:g}: {[len(node.columns) for node in first.nodes]} columns")
-            stop = compare(first, (model.max_iter, model.tol))
-            if n_queries == min(N_QUERIES):
+            ratio, stop = compare(first, (model.max_iter, model.tol))
+            ratios.append(ratio)
+            if (n_queries, seed) == DRAWS[0]:
                 began = time.process_time()
                 copy.deepcopy(first).optimise(model.max_iter, model.tol)
                 ours = time.process_time() - began
@@ -103,6 +110,9 @@ def main() -> None:
                     seconds, value = sweeps(copy.deepcopy(first), stop, descent)
                     came = "" if value <= stop else f", NOT reached: {value:.6f}"
                     line(f"node by node (algorithm 5), {what} inside{came}", ours, seconds)
+    mean = float(np.exp(np.mean(np.log(ratios))))
+    verdict = "met" if mean >= GOAL else "MISSED"
+    print(f"  {mean:.2f}× in the geometric mean of {len(ratios)} (goal {GOAL:g}: {verdict}), least {min(ratios):.2f}×")
 
 
 def memory(levels: int = LEVELS, n_rows: int = ROWS) -> None:

@@ -158,6 +158,31 @@ def test_evaluations_that_cost_something_are_kept_within_budgets():
         assert (model.predict_cost(X, budget=budget) <= budget).all()
 
 
+def test_evaluations_that_cost_something_have_stages_of_their_own():
+    """Trees over one feature of price 1, each for 1: without stages between them nothing can be answered for 3."""
+    X, score = rows(600)
+    model = AFRClassifier(CostTable.uniform(evaluation=1.0), **SMALL).fit(X, score > 0)
+    costs = [float(run.cost.max()) for run in model.plan_.stages(X)]
+    steps = np.array(costs[1:]) / np.array(costs[:-1])
+    assert costs[0] <= 3
+    assert max(steps[3:]) < 1.5
+    for k, cost in enumerate(costs):
+        cut = model.within(cost).plan_
+        assert len(cut.nodes) == k + 1
+        np.testing.assert_array_equal(cut.run(X).z, list(model.plan_.stages(X))[k].z)
+
+
+def test_levels_that_were_taken_back_leave_no_stage():
+    """Free features of noise: levels after the first do not help and go; what they stored goes with them."""
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(400, 3)), rng.integers(0, 3, 400)
+    model = AFRClassifier(CostTable.uniform(0.0, evaluation=1.0), **SMALL).fit(X, y)
+    plan = model.plan_
+    assert len(plan.dictionary) == 1 + max(int(node.learners.max()) for node in plan.nodes if len(node.learners))
+    for stage in model.stages_:
+        assert (stage.trees < len(plan.dictionary)).all()
+
+
 def test_nothing_worth_its_price():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(100, 3)), rng.permutation(np.arange(100) % 4 == 0)

@@ -35,7 +35,7 @@ Table = dict[str, np.ndarray]
 START_RATE = 0.1
 LEAST_C, MOST_C, STEP_OF_C, MOST_STEP = 1e-3, 1e3, 10.0, 0.5
 ENOUGH_TO_CALIBRATE = 50
-MOST_RISE, MOST_HALVES = 4.0, 5
+RISE, MOST_RISE, MOST_HALVES = 1.25, 4.0, 5
 FROM_HERE = Boosted(np.zeros(1), 0.0, (), ())
 
 
@@ -153,6 +153,7 @@ class _Growth:
         self.tables: list[Table] = []
         self.stages: list[AFRStage] = []
         self.trace: list[tuple[float, ...]] = []
+        self.evaluation, self.n_stored = float(np.max(costs.evaluation, initial=0.0)), 0
         self.shop = Shop(costs, 0.0)
         self.cheapest = min((p for p in costs.price_list if p > 0), default=1.0)
 
@@ -231,6 +232,7 @@ class _Growth:
         svm = machine.svm
         n_dims, n_trees, C, changed = svm.n_dims, len(machine.trees), svm.penalty, machine.changed
         n_owned, figure, first = int(self.shop.owned.sum()), machine.errors(), len(self.tables)
+        n_stages, n_stored = len(self.stages), self.n_stored
         self._start(machine, self.model.n_dims, self.shop, keep=True)
         if not machine.idle or int(self.shop.owned.sum()) > n_owned:
             machine.learn_penalty()
@@ -241,6 +243,8 @@ class _Growth:
             svm.keep(n_dims)
             svm.penalty, machine.changed = C, changed
             del machine.trees[n_trees:], machine.dims[n_trees:], self.tables[first:]
+            self.stages[n_stages:] = [stage for stage in self.stages[n_stages:] if stage.output != machine.output]
+            self.n_stored = n_stored
 
     def _start(self, machine: _Machine, n_rounds: int, shop: Shop, keep: bool = False) -> Boosted:
         """Rounds of the Greedy Miser from nothing; each tree that is kept begins a dimension."""
@@ -249,7 +253,7 @@ class _Growth:
 
         def after(this: Round, _: Any) -> bool:
             [table], [tree] = this.tables, this.trees
-            if tree.bought:
+            if tree.bought or self._is_dearer():
                 self.store()
             table["value"] /= START_RATE
             svm.add(np.concatenate([loss.step / START_RATE, self._of_held_out(table)]))
@@ -273,7 +277,7 @@ class _Growth:
                 svm.change(s, old)
                 self.shop.give_back()
                 return True
-            if tree.bought:
+            if tree.bought or self._is_dearer():
                 svm.change(s, old)
                 self.store()
                 svm.change(s, new)
@@ -306,8 +310,14 @@ class _Growth:
     def _of_held_out(self, table: Table) -> Floats:
         return stack_trees([table]).evaluate(self.held_out, 0)
 
+    def _is_dearer(self) -> bool:
+        """Whether evaluating the trees since the last stage has raised the cost by so much that it is worth a stage."""
+        now, before = (self.evaluation * n for n in (len(self.tables), self.n_stored))
+        return now - before > (RISE - 1.0) * (self._spent(self.shop) + now)
+
     def store(self) -> None:
         """How the classes that changed since they were stored last are read now."""
+        self.n_stored = len(self.tables)
         for machine in self.machines:
             if machine.changed:
                 self.stages.append(machine.stage())
