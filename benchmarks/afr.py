@@ -41,7 +41,7 @@ from miserly.plan import Plan
 from miserly.reproduction.measure import interval
 
 OUT = Path(__file__).resolve().parent / "out"
-SPLITS = {"covertype": 2, "mq2008": 5, "yahoo_like": 2, "thyroid": 3}
+SPLITS = {"covertype": 3, "letter": 5, "mq2008": 5, "yahoo_like": 2, "thyroid": 3}
 RELEVANT = {"mq2008": 1, "yahoo_like": 3}
 N_PICTURES = 4
 
@@ -51,9 +51,12 @@ N_PICTURES = 4
 
 @cache
 def problem(name: str) -> Problem:
-    """ann-thyroid as it is; ranking sets with two grades; covertype's second class against the others."""
+    """ann-thyroid as it is; ranking sets with two grades; covertype's second class against the others; the first half
+    of the alphabet against the second."""
     if name == "covertype":
         return _covertype()
+    if name == "letter":
+        return _halves_of_letters()
     found = load(name)
     if name not in RELEVANT:
         return found
@@ -78,11 +81,19 @@ def _covertype(n_rows: int = 50_000) -> Problem:
     return Problem("covertype", get_metric("accuracy"), prices, None, 20, 3, 0.0, split)
 
 
-def letter() -> tuple[Split, CostTable]:
+def _halves_of_letters() -> Problem:
+    def split(i: int) -> Split:
+        parts, _ = letter(i)
+        return Split(*(Part(part.X, (part.y <= "M").astype(int)) for part in parts))
+
+    return Problem("letter", get_metric("accuracy"), letter()[1], None, 20, 5, 0.0, split)
+
+
+def letter(seed: int = 0) -> tuple[Split, CostTable]:
     """26 classes, 16 features at a price of 1."""
     with gzip.open(folder() / "letter" / "letter-recognition.data.gz", "rt") as file:
         lines = [line.strip().split(",") for line in file][1:]
-    rows = np.random.default_rng(0).permutation(len(lines))
+    rows = np.random.default_rng(seed).permutation(len(lines))
     X, y = np.array([line[1:] for line in lines], float)[rows], np.array([line[0] for line in lines])[rows]
     parts = (Part(X[a:b], y[a:b]) for a, b in ((0, 12_000), (12_000, 16_000), (16_000, 20_000)))
     return Split(*parts), CostTable.per_feature(np.ones(X.shape[1]))

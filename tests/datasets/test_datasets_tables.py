@@ -149,7 +149,6 @@ def test_parquet_troubles(tmp_path, monkeypatch):
         ('a,b,y,q\n1,2,"u\nv",u\n3,4,w,v\n', False),
         ('a,"b",y,q\n1,2,0,u\n', False),
         ("a,b,y,q\n1,nUlL,0,u\n1_0,4,0,v\n", False),
-        ("a,a,y,q\n1,2,0,u\n", False),
     ],
 )
 def test_the_fast_csv_reader_equals_the_strict_one(tmp_path, monkeypatch, fast, text, by_arrow):
@@ -177,6 +176,9 @@ def test_the_fast_csv_reader_equals_the_strict_one(tmp_path, monkeypatch, fast, 
         ("a,y,q\n1,1,1\n1,?,1\n", "line 3: the label 'y' is missing"),
         ("a,y,q\n1,1,1\n1,1,\n", "line 3: the query id 'q' is missing"),
         ("y,q\n1,1\n", "has no feature columns"),
+        ("a,a,y,q\n1,2,0,u\n", "has two columns 'a'"),
+        ("a,y,q\n\n1,1,1\n\n\nhigh,1,1\n", "line 6, column 'a': 'high' is not a number"),
+        ('a,y,q\n1,"b\nc",1\n1,1\n', "line 4: 2 cells, the header has 3"),
     ],
 )
 def test_csv_errors_are_the_same_either_way(tmp_path, monkeypatch, text, message, size):
@@ -185,6 +187,18 @@ def test_csv_errors_are_the_same_either_way(tmp_path, monkeypatch, text, message
     path.write_text(text)
     with pytest.raises(ValueError, match=re.escape(message)):
         read_csv(path, "y", "q")
+
+
+def test_what_the_csv_module_refuses_has_a_line(tmp_path):
+    (tmp_path / "t.csv").write_text("a,y\n1,2\n1," + "1" * 140_000 + "\n")
+    with pytest.raises(ValueError, match=r"t\.csv', line 3: this is not CSV: field larger than"):
+        read_csv(tmp_path / "t.csv", "y")
+
+
+def test_a_csv_file_in_another_encoding(tmp_path):
+    (tmp_path / "t.csv").write_bytes("größe,y\n1,2\n".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"t\.csv' is not text in UTF-8"):
+        read_csv(tmp_path / "t.csv", "y")
 
 
 def test_csv_without_pyarrow(tmp_path, monkeypatch, data):

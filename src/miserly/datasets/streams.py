@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -11,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from miserly.datasets.csv_lines import csv_lines
 from miserly.datasets.frames import as_table, exact
 from miserly.datasets.letor import letor_width, stream_letor
-from miserly.datasets.tables import Table, labels, numbers, query_ids, whole_if_possible
+from miserly.datasets.tables import Table, table_of, whole_if_possible
 
 BLOCK_CELLS = 1 << 23
 Paths = str | Path | Sequence[str | Path]
@@ -165,33 +165,15 @@ class CsvStream(RowStream):
         return super().identity | {"label": self._label, "qid": self._qid}
 
     def _read_header(self, path: Path) -> list[str]:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            header = [name.strip() for name in next(csv.reader(file), [])]
-        if not header:
-            raise ValueError(f"'{path}' is empty. The first line must name the columns.")
-        return header
+        with csv_lines(path) as (header, _):
+            return header
 
     def _tables(self, skip: int) -> Iterator[Table]:
         for path in self.paths:
-            with path.open(newline="", encoding="utf-8-sig") as file:
-                reader = csv.reader(file)
-                next(reader)
-                lines = (line for line in reader if line)
-                skipped = sum(1 for _ in islice(lines, skip))
-                skip, number = skip - skipped, 2 + skipped
-                while some := list(islice(lines, self.rows_at_once)):
-                    yield self._table(path, number, some)
-                    number += len(some)
-
-    def _table(self, path: Path, first: int, lines: list[list[str]]) -> Table:
-        for number, line in enumerate(lines, start=first):
-            if len(line) != len(self._header):
-                raise ValueError(f"'{path}', line {number}: {len(line)} cells, the header has {len(self._header)}.")
-        cells = dict(zip(self._header, zip(*lines)))
-        X = np.column_stack([numbers(cells[name], str(path), name, first) for name in self.features])
-        y = None if self._label is None else labels(cells[self._label], str(path), self._label, first)
-        ids = None if self._qid is None else query_ids(cells[self._qid], str(path), self._qid, first)
-        return Table(X, self.features, y, ids)
+            with csv_lines(path) as (header, lines):
+                skip -= sum(1 for _ in islice(lines, skip))
+                while rows := list(islice(lines, self.rows_at_once)):
+                    yield table_of(path, header, rows, self._label, self._qid)
 
 
 class LetorStream(RowStream):

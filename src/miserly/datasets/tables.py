@@ -6,9 +6,11 @@ import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 import numpy as np
+
+from miserly.datasets.csv_lines import Line, csv_lines
 
 MISSING = {"", "na", "nan", "null", "none", "?"}
 _SPELLINGS = sorted({spell(word) for word in MISSING for spell in (str.lower, str.upper, str.title)} | {"NaN"})
@@ -34,27 +36,29 @@ def read_csv(path: str | Path, label: str | None = None, qid: str | None = None)
         table = _read_csv_fast(path, label, qid)
         if table is not None:
             return table
-    with Path(path).open(newline="", encoding="utf-8-sig") as file:
-        reader = csv.reader(file)
-        header = [name.strip() for name in next(reader, [])]
-        if not header:
-            raise ValueError(f"'{path}' is empty. The first line must name the columns.")
-        lines = [line for line in reader if line]
-    if not lines:
+    with csv_lines(path) as (header, lines):
+        rows = list(lines)
+    if not rows:
         raise ValueError(f"'{path}' has a header but no rows.")
     for name in (label, qid):
         if name is not None and name not in header:
             raise ValueError(f"'{path}' has no column {name!r}. It has: {', '.join(header[:20])}.")
-    for number, line in enumerate(lines, start=2):
-        if len(line) != len(header):
-            raise ValueError(f"'{path}', line {number}: {len(line)} cells, the header has {len(header)}.")
-    columns = dict(zip(header, zip(*lines)))
-    y = labels(columns.pop(label), str(path), label) if label is not None else None
-    ids = query_ids(columns.pop(qid), str(path), qid) if qid is not None else None
-    if not columns:
+    if not set(header) - {label, qid}:
         raise ValueError(f"'{path}' has no feature columns.")
-    X = np.column_stack([numbers(cells, str(path), name) for name, cells in columns.items()])
-    return Table(X, tuple(columns), y, ids)
+    return table_of(path, header, rows, label, qid)
+
+
+def table_of(
+    path: str | Path, header: Sequence[str], rows: Sequence[Line], label: str | None, qid: str | None
+) -> Table:
+    """The table of some lines of a CSV file."""
+    places, lines = zip(*rows)
+    columns = dict(zip(header, zip(*lines)))
+    where = Where(str(path), places)
+    y = _labels(columns[label], label, where) if label is not None else None
+    ids = _query_ids(columns[qid], qid, where) if qid is not None else None
+    features = tuple(name for name in header if name not in (label, qid))
+    return Table(np.column_stack([_numbers(columns[name], name, where) for name in features]), features, y, ids)
 
 
 def write_csv(target: str | Path | TextIO, header: Sequence[str], columns: Sequence[Any]) -> None:
@@ -81,12 +85,11 @@ def _read_csv_fast(path: str | Path, label: str | None, qid: str | None) -> Tabl
         from pyarrow import csv as arrow_csv
     except ImportError:
         return None
-    with Path(path).open(newline="", encoding="utf-8-sig") as file:
-        first = file.readline()
-    header = [name.strip() for name in next(csv.reader([first]), [])]
+    with csv_lines(path) as (header, _), Path(path).open("rb") as file:
+        is_quoted = b'"' in file.readline()
     words = [name for name in (label, qid) if name is not None]
     features = [name for name in header if name not in words]
-    if '"' in first or len(set(header)) != len(header) or not features or not set(words) <= set(header):
+    if is_quoted or not features or not set(words) <= set(header):
         return None
     try:
         frame = arrow_csv.read_csv(
@@ -102,39 +105,53 @@ def _read_csv_fast(path: str | Path, label: str | None, qid: str | None) -> Tabl
     except pa.ArrowException:
         return None
     cells = {name: frame.column(name).to_pylist() for name in words}
-    if not frame.num_rows or any('"' in cell for column in cells.values() for cell in column):
+    if not frame.num_rows or any('"' in cell or _is_missing(cell) for column in cells.values() for cell in column):
         return None
     X = np.empty((frame.num_rows, len(features)))
     for j, name in enumerate(features):
         X[:, j] = frame.column(name).to_numpy()
-    y = labels(cells[label], str(path), label) if label is not None else None
-    ids = query_ids(cells[qid], str(path), qid) if qid is not None else None
+    y = _number_labels(cells[label]) if label is not None else None
+    ids = np.array(cells[qid]) if qid is not None else None
     return Table(X, tuple(features), y, ids)
 
 
-def numbers(cells: Sequence[str], path: str, name: str, first: int = 2) -> np.ndarray:
-    """The cells of a feature as numbers; the first stands on line `first`."""
+class Where(NamedTuple):
+    """A file and the number of each row's line."""
+
+    path: str
+    lines: Sequence[int]
+
+    def __call__(self, row: int) -> str:
+        return f"'{self.path}', line {self.lines[row]}"
+
+
+def _numbers(cells: Sequence[str], name: str, where: Where) -> np.ndarray:
+    """The cells of a feature as numbers."""
     try:
         return np.array(cells, dtype=np.float64)
     except ValueError:
         pass
     values = np.full(len(cells), np.nan)
     for i, cell in enumerate(cells):
-        if cell.strip().lower() in MISSING:
+        if _is_missing(cell):
             continue
         try:
             values[i] = float(cell)
         except ValueError:
             raise ValueError(
-                f"'{path}', line {i + first}, column {name!r}: {cell!r} is not a number. "
+                f"{where(i)}, column {name!r}: {cell!r} is not a number. "
                 "Encode words as numbers first, or leave the column out."
             ) from None
     return values
 
 
-def labels(cells: Sequence[str], path: str, name: str, first: int = 2) -> np.ndarray:
+def _labels(cells: Sequence[str], name: str, where: Where) -> np.ndarray:
+    _refuse_missing(cells, f"the label {name!r}", where)
+    return _number_labels(cells)
+
+
+def _number_labels(cells: Sequence[str]) -> np.ndarray:
     """Labels: numbers, whole ones if all are, or words."""
-    _refuse_missing(cells, path, f"the label {name!r}", first)
     try:
         values = np.array(cells, dtype=np.float64)
     except ValueError:
@@ -142,13 +159,17 @@ def labels(cells: Sequence[str], path: str, name: str, first: int = 2) -> np.nda
     return whole_if_possible(values)
 
 
-def query_ids(cells: Sequence[str], path: str, name: str, first: int = 2) -> np.ndarray:
+def _query_ids(cells: Sequence[str], name: str, where: Where) -> np.ndarray:
     """Query ids as words."""
-    _refuse_missing(cells, path, f"the query id {name!r}", first)
+    _refuse_missing(cells, f"the query id {name!r}", where)
     return np.array(cells)
 
 
-def _refuse_missing(cells: Sequence[str], path: str, what: str, first: int) -> None:
+def _refuse_missing(cells: Sequence[str], what: str, where: Where) -> None:
     for i, cell in enumerate(cells):
-        if cell.strip().lower() in MISSING:
-            raise ValueError(f"'{path}', line {i + first}: {what} is missing. Remove such rows.")
+        if _is_missing(cell):
+            raise ValueError(f"{where(i)}: {what} is missing. Remove such rows.")
+
+
+def _is_missing(cell: str) -> bool:
+    return cell.strip().lower() in MISSING
