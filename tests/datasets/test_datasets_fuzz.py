@@ -87,6 +87,8 @@ def plainly_read_csv(path, has_queries):
         lines = list(csv.reader(io.StringIO(text, newline="")))
     except (UnicodeDecodeError, csv.Error):
         return None
+    if "\0" in text:
+        return None
     if not lines or not lines[0]:
         return None
     header, rows = [name.strip() for name in lines[0]], [line for line in lines[1:] if line]
@@ -177,7 +179,7 @@ def plainly_read_letor(path):
             name, _, value = word.partition(":")
             if not re.fullmatch(r"\d+", name) or not NUMBER.fullmatch(value):
                 return None
-            if int(name) <= max(row, default=0) or abs(float(value)) > np.finfo(np.float32).max:
+            if int(name) <= max(row, default=0) or abs(float(value)) > float(np.finfo(np.float32).max):
                 return None
             row[int(name)] = float(value)
         rows.append(row)

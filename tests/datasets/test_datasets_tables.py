@@ -178,6 +178,7 @@ def test_the_fast_csv_reader_equals_the_strict_one(tmp_path, monkeypatch, fast, 
         ("y,q\n1,1\n", "has no feature columns"),
         ("a,a,y,q\n1,2,0,u\n", "has two columns 'a'"),
         ("a,y,q\n\n1,1,1\n\n\nhigh,1,1\n", "line 6, column 'a': 'high' is not a number"),
+        ("a,y,q\n1,1,1\n1,1,1\0\n", "this is not CSV: it holds a NUL character"),
         ('a,y,q\n1,"b\nc",1\n1,1\n', "line 4: 2 cells, the header has 3"),
     ],
 )

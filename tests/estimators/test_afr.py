@@ -183,6 +183,13 @@ def test_levels_that_were_taken_back_leave_no_stage():
         assert (stage.trees < len(plan.dictionary)).all()
 
 
+def test_a_row_for_each_class():
+    """All rows are the SVM's then, and none was left to calibrate on: it divided by zero."""
+    X, _ = rows(12)
+    model = AFRClassifier(CostTable.uniform(), **TINY).fit(X, np.arange(12))
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+
+
 def test_nothing_worth_its_price():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(100, 3)), rng.permutation(np.arange(100) % 4 == 0)

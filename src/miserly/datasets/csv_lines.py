@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
@@ -15,7 +15,7 @@ Line = tuple[int, list[str]]
 def csv_lines(path: str | Path) -> Iterator[tuple[list[str], Iterator[Line]]]:
     """The header and the lines after it, empty ones left out; what is wrong with the file tells where."""
     with Path(path).open(newline="", encoding="utf-8-sig") as file:
-        reader = csv.reader(file)
+        reader = csv.reader(_without_nul(file))
 
         def refuse(what: str) -> NoReturn:
             raise ValueError(f"'{path}', line {reader.line_num}: {what}") from None
@@ -39,3 +39,11 @@ def csv_lines(path: str | Path) -> Iterator[tuple[list[str], Iterator[Line]]]:
             raise ValueError(f"'{path}' is not text in UTF-8. Save it as CSV in UTF-8.") from None
         except csv.Error as error:
             refuse(f"this is not CSV: {error}.")
+
+
+def _without_nul(lines: Iterable[str]) -> Iterator[str]:
+    """Text holds no NUL; arrays of words would drop it at their ends."""
+    for line in lines:
+        if "\0" in line:
+            raise csv.Error("it holds a NUL character")
+        yield line

@@ -105,7 +105,9 @@ def _read_csv_fast(path: str | Path, label: str | None, qid: str | None) -> Tabl
     except pa.ArrowException:
         return None
     cells = {name: frame.column(name).to_pylist() for name in words}
-    if not frame.num_rows or any('"' in cell or _is_missing(cell) for column in cells.values() for cell in column):
+    if not frame.num_rows or any(
+        '"' in cell or "\0" in cell or _is_missing(cell) for column in cells.values() for cell in column
+    ):
         return None
     X = np.empty((frame.num_rows, len(features)))
     for j, name in enumerate(features):

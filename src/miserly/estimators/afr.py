@@ -131,12 +131,12 @@ class _Machine:
 
     def stage(self) -> AFRStage:
         """The SVM fitted to all rows; its scores calibrated on the rows held out, or on all that it was not fitted to
-        while it was learned."""
+        while it was learned, or, if there are none, on all."""
         svm = self.svm
         everyone = Inside(svm.phi, svm.y, svm.penalty * svm.n_train / len(svm.y), svm.weights)
         w, b, _ = minimise(everyone, svm.w, svm.b)
         enough = len(svm.y) - svm.n_seen >= ENOUGH_TO_CALIBRATE
-        rest = self.held_out if enough else slice(svm.n_train, None)
+        rest = self.held_out if enough else slice(svm.n_train % len(svm.y), None)
         scale, offset = platt(svm.phi[rest] @ w + b, svm.y[rest] > 0, svm.weights[rest])
         trees, dims = np.array(self.trees, np.int32), np.array(self.dims)
         return AFRStage(self.output, trees, dims, w, b, svm.penalty, scale, offset)
