@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold, train_test_split
+from sklearn.model_selection import StratifiedKFold
 
 from benchmarks.frontier_vs_peers.data import folder
 from benchmarks.timing import best_of
@@ -26,20 +26,19 @@ from examples.spam.mails import read_folder
 from examples.spam.pipeline import (
     Corpus,
     Prepared,
-    as_paid,
     as_row,
     choose,
     extract,
     extract_everything,
     fit_blind,
-    prepare,
+    prepare_as_paid,
     sweep,
 )
 from miserly.acquire import Answer, Extractor, OnDemand
 from miserly.plan import Plan
 from miserly.reproduction.measure import interval
 
-SEED, N_FOLDS, N_PASSES, N_PAID = 11, 10, 5, 500
+SEED, N_FOLDS, N_PASSES = 11, 10, 5
 ALLOWED, GOAL, TOLERANCE = 0.3, 5.0, 0.2
 N_REQUESTS, DEADLINE, HANGS = 10_000, 0.05, 0.2
 
@@ -58,11 +57,8 @@ class Fold(NamedTuple):
 
 
 def trained(corpus: Corpus, rest: np.ndarray, test: np.ndarray, seed: int) -> tuple[Prepared, Plan, Plan]:
-    """The data at the prices paid, the cost-blind plan and the chosen one. Test mails are not looked at."""
-    train, validation = train_test_split(rest, test_size=0.25, stratify=corpus.is_spam[rest], random_state=seed)
-    data = prepare(corpus, {"train": train, "validation": validation, "test": test}, seed=seed)
-    first = choose(sweep(data)).model
-    data = as_paid(data, first.plan_, [corpus.raw[i] for i in validation[:N_PAID]])
+    """The data at the prices paid, the cost-blind plan and the chosen one."""
+    data = prepare_as_paid(corpus, rest, test, seed)
     return data, fit_blind(data).plan_, choose(sweep(data)).model.plan_
 
 

@@ -7,12 +7,14 @@ import runpy
 import shlex
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from litestar.testing import TestClient
 
+import miserly
 from miserly.cli.main import cli
 from miserly.plan import load_plan
 from miserly.serve import create_app
@@ -113,3 +115,25 @@ def test_no_room_is_forgotten_in_the_contributors_map():
     rooms = {p.parent.name for p in (ROOT / "src/miserly").glob("*/__init__.py")}
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     assert all(f"`{room}`" in text for room in rooms)
+
+
+def test_what_is_set_by_hand_is_where_the_page_says():
+    lines = re.findall(
+        r"^\| (`[A-Z].*?) \| `(\S+\.py)` \|", (DOCS / "decisions/by-hand.md").read_text("utf-8"), re.MULTILINE
+    )
+    assert len(lines) > 20
+    for names, file in lines:
+        code = (ROOT / "src/miserly" / file).read_text(encoding="utf-8")
+        for name in re.findall(r"`(\w+)`", names):
+            assert re.search(rf"^(\w+, )*{name}\b.*=", code, re.MULTILINE), f"{file} sets no {name}"
+
+
+def test_every_public_name_is_documented_and_stands_in_an_example_that_is_run():
+    rooms = {f"miserly.{room}" for room in miserly._ROOMS} | {"miserly", "miserly.frontiers"}
+    code = "\n".join(block for page in [README, *snippets["pages"]()] for block in snippets["blocks"](page))
+    shown = set(re.findall(r"\w+", code))
+    for room in sorted(rooms):
+        names = set(import_module(room).__all__)
+        assert names - shown - set(miserly._ROOMS) == set(), room
+        found = [getattr(import_module(room), name) for name in names]
+        assert all(thing.__doc__ for thing in found if callable(thing)), room

@@ -20,11 +20,11 @@ from benchmarks.frontier_vs_peers.methods import (
     path_trees,
     sklearn_tree,
     sweep,
-    told,
 )
 from miserly import estimators
 from miserly.costs import CostTable
 from miserly.plan import Plan
+from miserly.reproduction.methods import told
 
 N_POINTS = 13
 ASTC_DEPTHS = (3, 5)

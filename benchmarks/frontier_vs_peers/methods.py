@@ -19,6 +19,7 @@ from benchmarks.frontier_vs_peers.data import Part, Split
 from miserly import baselines, estimators
 from miserly.costs import CostTable
 from miserly.plan import Plan
+from miserly.reproduction.methods import told
 
 try:
     import lightgbm
@@ -55,12 +56,6 @@ class Method:
     charge: str
     ours: bool = False
     pooled: bool = False
-
-
-def told(kind: Any, train: Part) -> dict[str, np.ndarray]:
-    """What a fit of this class wants to know of the rows, beyond X and y, where there is something to tell."""
-    given = {"qid": train.qid, "sample_weight": train.copies}
-    return {name: of for name, of in given.items() if of is not None and name in signature(kind.fit).parameters}
 
 
 def classes_of(train: Part, how: Settings) -> np.ndarray | None:

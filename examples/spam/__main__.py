@@ -15,20 +15,17 @@ import miserly as ms
 from examples.spam.mails import generate, read_folder
 from examples.spam.pipeline import (
     Prepared,
-    as_paid,
     as_row,
     choose,
     extract,
     extract_everything,
     fit_blind,
-    prepare,
+    prepare_as_paid,
     sweep,
     sweep_greedy,
 )
 from examples.spam.serving import save
 from miserly.acquire import Answer
-
-N_PAID = 500
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -45,12 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(f"{len(mails.raw)} mails, {int(mails.is_spam.sum())} of them spam. Extracting everything once, to learn …")
     corpus = extract(mails.raw, mails.is_spam)
     rest, test = train_test_split(np.arange(len(mails.raw)), test_size=0.2, stratify=mails.is_spam, random_state=0)
-    train, validation = train_test_split(rest, test_size=0.25, stratify=mails.is_spam[rest], random_state=0)
-    data = prepare(corpus, {"train": train, "validation": validation, "test": test})
+    data = prepare_as_paid(corpus, rest, test)
     blind = fit_blind(data)
-
-    first = choose(sweep(data))
-    data = as_paid(data, first.model.plan_, [corpus.raw[i] for i in validation[:N_PAID]])
     print("\nWhat each purchase takes, with the runner's own time (ms of CPU):")
     print("  " + ", ".join(f"{name} {price:.3f}" for name, price in data.costs.prices.items()))
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.model_selection import train_test_split
 
 import miserly as ms
 from examples.spam.extractors import all_extractors
@@ -17,7 +18,7 @@ from examples.spam.learning import LEARNT, Evidence, Knowledge, learn, out_of_fo
 from miserly.acquire import Extractor, profile
 from miserly.baselines import EarlyExitClassifier
 
-N_PROFILED = 300
+N_PROFILED, N_PAID = 300, 500
 N_CHEAP, N_DEAR = 30, 150
 CHEAP_TRADEOFF = 0.03
 TRADEOFFS = (1e-4, 3e-4)
@@ -99,6 +100,15 @@ def prepare(corpus: Corpus, rows: dict[str, NDArray[np.intp]], n_profiled: int =
     costs = ms.CostTable(features=names, needs=measured.needs, prices=measured.prices, unit=measured.unit)
     y = {part: corpus.is_spam[these].astype(np.int64) for part, these in rows.items()}
     return Prepared(extractors, costs, X, y, rows, knowledge)
+
+
+def prepare_as_paid(corpus: Corpus, rest: NDArray[np.intp], test: NDArray[np.intp], seed: int = 0) -> Prepared:
+    """A quarter of the rest is validation; the prices are those that a first choice pays there. Test mails are not
+    looked at."""
+    train, validation = train_test_split(rest, test_size=0.25, stratify=corpus.is_spam[rest], random_state=seed)
+    data = prepare(corpus, {"train": train, "validation": validation, "test": test}, seed=seed)
+    first = choose(sweep(data)).model
+    return as_paid(data, first.plan_, [corpus.raw[i] for i in validation[:N_PAID]])
 
 
 def fit_blind(data: Prepared) -> Any:

@@ -42,17 +42,14 @@ _HOME = {
 _ROOMS = (
     "acquire",
     "baselines",
-    "boosting",
     "checks",
     "costs",
     "datasets",
     "distributed",
-    "estimators",
     "metrics",
     "plan",
     "report",
     "serve",
-    "solvers",
 )
 
 __all__ = [*_HOME, *_ROOMS]

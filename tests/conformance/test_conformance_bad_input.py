@@ -1,6 +1,5 @@
 """Every estimator on odd and bad input: it refuses in words, or fits and answers every row at a finite cost."""
 
-
 import numpy as np
 import pandas as pd
 import pytest

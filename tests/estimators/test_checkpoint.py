@@ -41,6 +41,9 @@ def test_a_file_of_another_model_is_refused_and_begun_anew_without_warm_start(tm
     model(n_estimators=3).fit(X, y, checkpoint=path)
     with pytest.raises(ValueError, match="checkpoint of another model"):
         model(learning_rate=0.2).fit(X, y, checkpoint=path)
+    dearer = model().set_params(costs=ms.CostTable.per_feature(np.arange(5) + 2.0))
+    with pytest.raises(ValueError, match="checkpoint of another model"):  # the names alone were told apart once
+        dearer.fit(X, y, checkpoint=path)
     model(learning_rate=0.2, warm_start=False, n_estimators=2).fit(X, y, checkpoint=path)
     assert len(path.read_text().splitlines()) == 3
     path.write_text("nothing\n")

@@ -8,6 +8,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.exceptions import NotFittedError
 
 import miserly as ms
+from miserly.boosting import SquaredHingeLoss
 from miserly.datasets import four_quadrants, noisy_xor
 
 
@@ -220,7 +221,7 @@ def test_a_refit_forgets_the_old_validation(cancer):
 
 def test_a_loss_with_the_wrong_number_of_scores_is_refused():
     X, y = load_iris(return_X_y=True)
-    model = ms.GreedyMiserClassifier(ms.CostTable.uniform(), loss=ms.boosting.SquaredHingeLoss())
+    model = ms.GreedyMiserClassifier(ms.CostTable.uniform(), loss=SquaredHingeLoss())
     with pytest.raises(ValueError, match="3 classes need 3 scores"):
         model.fit(X, y)
     assert model.fit(X, y > 0).score(X, y > 0) == 1.0

@@ -7,7 +7,8 @@ import pytest
 from scipy import sparse
 
 import miserly as ms
-from miserly.boosting import SquaredHingeLoss
+from miserly.boosting import SquaredHingeLoss, SquaredLoss, bin_data
+from miserly.boosting.rows import Rows
 from miserly.datasets import four_quadrants
 
 KINDS = ["regressor", "classifier", "ranker"]
@@ -99,9 +100,12 @@ def test_draws_depend_on_the_seed_alone(options):
 
 
 def test_a_draw_takes_about_its_share_of_rows_each_round_another():
-    from miserly.kernels.histograms import sampled
-
-    draws = np.array([sampled(10_000, np.uint64(seed), 0.3) for seed in range(20)])
+    data = bin_data(np.zeros((10_000, 1)), 2)
+    rows = Rows(data, np.zeros(10_000), SquaredLoss())
+    draws = np.empty((20, 10_000), bool)
+    for seed, drawn in enumerate(draws):
+        rows.draw(seed, 0.3)
+        drawn[:] = ~rows._absent
     assert abs(draws.mean() - 0.3) < 0.01
     assert abs((draws[0] & draws[1]).mean() - 0.09) < 0.02
 

@@ -39,7 +39,10 @@ def binned(bins):
     cuts = np.full((len(bins), 256), np.inf)
     for line, k in zip(cuts, n_bins):
         line[: max(k - 1, 0)] = np.arange(max(k - 1, 0)) + 0.5
-    return BinnedData.from_bins(bins, cuts, n_bins)
+    data = BinnedData(np.zeros((-(-len(bins) // 8), bins.shape[1]), np.uint64), cuts, n_bins)
+    for f, column in enumerate(bins):
+        data.lane(f)[:] = column
+    return data
 
 
 def table(needs, prices, evaluation=0.0):

@@ -210,7 +210,7 @@ def test_the_metric_inverts_the_curvature_of_each_node(name, n_outputs, monkeypa
         M[at, at] += np.repeat(joint.curve[joint.places[k], k], n_outputs)
         M[-1, -1] = LEAST_BEND * joint.mass[k]
         if not joint.graph.is_leaf(k):
-            for h, bend in zip(joint.H[:, joint.places[k]], joint.bend[:, k]):
+            for h, bend in zip(joint.H.values[:, joint.places[k]], joint.bend[:, k]):
                 g = np.concatenate([np.kron(h, node.direction), np.zeros(n_outputs), [-1.0]])
                 M += max(bend, 0.0) * np.outer(g, g)
         x, slope = rng.normal(size=len(M)), np.zeros_like(joint.read())

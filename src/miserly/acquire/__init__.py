@@ -2,11 +2,11 @@
 
 from miserly.acquire.answer import Answer, Call, Ranking
 from miserly.acquire.cache import Cache
-from miserly.acquire.extractor import Extractor, extractor
+from miserly.acquire.extractor import Extractor, Pair, extractor
 from miserly.acquire.kit import readers
 from miserly.acquire.profiling import Profile, profile
 from miserly.acquire.redis_cache import RedisCache
-from miserly.acquire.runner import OnDemand, Pair
+from miserly.acquire.runner import OnDemand
 
 __all__ = [
     "Answer",

@@ -6,9 +6,16 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from miserly.acquire.cache import Cache
+
+
+class Pair(NamedTuple):
+    """What extractors get as the row when documents are ranked."""
+
+    query: Any
+    document: Any
 
 
 @dataclass(frozen=True, eq=False)

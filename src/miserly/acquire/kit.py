@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.acquire.extractor import Extractor
+from miserly.acquire.extractor import Extractor, Pair
 from miserly.acquire.given import Given, spared
 from miserly.costs import CostTable, set_bits
 from miserly.plan import Plan
@@ -104,7 +104,7 @@ class Kit:
         left aside."""
         for name in features:
             if name not in self.plan.feature_numbers:
-                hint = _hint(name, self.plan.costs.features)
+                hint = did_you_mean(name, self.plan.costs.features)
                 raise ValueError(f"The plan knows no feature {name!r}, which was given.{hint}")
         names = frozenset(features)
         if names not in self._spared:
@@ -134,7 +134,7 @@ class Kit:
             for acquisition in self.plan.costs.needs[feature]:
                 if acquisition not in performed:
                     others = sorted(e for e in performed if e) or ["none"]
-                    hint = _hint(acquisition, others)
+                    hint = did_you_mean(acquisition, others)
                     raise ValueError(
                         f"The plan may buy {acquisition!r} (for {feature!r}), but no extractor performs it. "
                         f"There are extractors for: {', '.join(others)}.{hint}"
@@ -196,21 +196,25 @@ def _yielded_by(extractors: list[Extractor], used: list[str]) -> dict[str, Extra
             yielded[feature] = e
     for feature in used:
         if feature not in yielded:
-            raise ValueError(f"The plan looks at {feature!r}, which no extractor yields.{_hint(feature, yielded)}")
+            raise ValueError(
+                f"The plan looks at {feature!r}, which no extractor yields.{did_you_mean(feature, yielded)}"
+            )
     return yielded
 
 
-def _hint(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The known name that is nearest to one that is not, as the end of an error; nothing if none is near."""
     near = get_close_matches(name, list(known), 1)
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def readers(costs: CostTable) -> list[Extractor]:
-    """Extractors that read rows which are there already (mappings by feature): for tests, trials and simulations."""
+    """Extractors that read rows, or the documents of a list, which are there already: mappings by feature."""
 
     def reading(acquisition: str | None, name: str, features: tuple[str, ...], needs: tuple[str, ...]) -> Extractor:
-        def read(row: Mapping[str, Any], *_: Any) -> dict[str, Any]:
-            return {f: row[f] for f in features}
+        def read(row: Any, *_: Any) -> dict[str, Any]:
+            known = row.document if type(row) is Pair else row
+            return {f: known[f] for f in features}
 
         read.__name__ = name
         return Extractor(read, acquisition, features, needs, False, 8, False, None, 0, None)

@@ -35,13 +35,20 @@ class Job:
 
 
 class Round:
-    """The sessions of one request. `settle` opens gates that compare rows, if it can; `until` is the deadline."""
+    """The sessions of one request, which has `deadline` seconds from when it `began`. `settle` opens gates that compare
+    rows, if it can."""
 
     def __init__(
-        self, sessions: Sequence[Session], until: float = math.inf, settle: Callable[[], bool] | None = None
+        self,
+        sessions: Sequence[Session],
+        began: float,
+        deadline: float | None = None,
+        settle: Callable[[], bool] | None = None,
     ) -> None:
-        self.sessions, self.until, self._settle = sessions, until, settle
-        self._began = perf_counter()
+        if deadline is not None and not deadline >= 0:
+            raise ValueError(f"The deadline is a number of seconds from now, got {deadline!r}.")
+        self.sessions, self.began, self._settle = sessions, began, settle
+        self.until = math.inf if deadline is None else began + deadline
         for session in sessions:
             session.go_on()
         self._fresh: list[Session] = list(sessions)
@@ -107,7 +114,7 @@ class Round:
             for session in self.sessions:
                 if not session.done:
                     session.give_up("deadline")
-            half = (self._began + self.until) / 2
+            half = (self.began + self.until) / 2
             late = [job for job in self._jobs if job.began <= half]
             self.leave()
             return late

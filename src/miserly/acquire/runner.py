@@ -9,12 +9,12 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from time import perf_counter
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
 from miserly.acquire.answer import Answer, Ranking
 from miserly.acquire.breaker import Breaker
 from miserly.acquire.cache import Cache
-from miserly.acquire.extractor import Extractor
+from miserly.acquire.extractor import Extractor, Pair
 from miserly.acquire.given import NOTHING_GIVEN
 from miserly.acquire.kit import Kit
 from miserly.acquire.outcome import Outcome, perform, perform_one
@@ -28,13 +28,6 @@ FindLoop = Callable[[], asyncio.AbstractEventLoop]
 Delivery = tuple[Job, Sequence[Outcome]]
 SHUT = Outcome(None, ConnectionError("left alone after repeated failures"))
 LAST_STEPS, STEP = 0.005, 0.0002  # seconds
-
-
-class Pair(NamedTuple):
-    """What extractors get as the row when documents are ranked."""
-
-    query: Any
-    document: Any
 
 
 class OnDemand:
@@ -66,7 +59,7 @@ class OnDemand:
             if not session.done:
                 self._call_inline(session)
         else:
-            self._drive(Round([session], _until(session.began, deadline)))
+            self._drive(Round([session], session.began, deadline))
         return session.answer()
 
     async def apredict(
@@ -74,7 +67,7 @@ class OnDemand:
     ) -> Answer:
         """The same without blocking the event loop: plain functions run on threads."""
         session = self._session(row, budget, given)
-        await self._adrive(Round([session], _until(session.began, deadline)))
+        await self._adrive(Round([session], session.began, deadline))
         return session.answer()
 
     def predict_many(
@@ -88,7 +81,7 @@ class OnDemand:
         are `given` for each row."""
         began = perf_counter()
         sessions = [self._session(row, budget, known) for row, known in _each(rows, given)]
-        self._drive(Round(sessions, _until(began, deadline)))
+        self._drive(Round(sessions, began, deadline))
         return [session.answer() for session in sessions]
 
     def rank(
@@ -100,10 +93,9 @@ class OnDemand:
         given: Sequence[Features] | None = None,
     ) -> Ranking:
         """Rank documents within one deadline; extractors get a `Pair`, and the budget is for each document."""
-        began = perf_counter()
-        round_ = self._list_round(query, documents, budget, _until(began, deadline), given)
+        round_ = self._list_round(query, documents, budget, deadline, given)
         self._drive(round_)
-        return _ranking(round_, began)
+        return _ranking(round_)
 
     async def arank(
         self,
@@ -114,10 +106,9 @@ class OnDemand:
         given: Sequence[Features] | None = None,
     ) -> Ranking:
         """The same without blocking the event loop."""
-        began = perf_counter()
-        round_ = self._list_round(query, documents, budget, _until(began, deadline), given)
+        round_ = self._list_round(query, documents, budget, deadline, given)
         await self._adrive(round_)
-        return _ranking(round_, began)
+        return _ranking(round_)
 
     @property
     def running(self) -> int:
@@ -170,9 +161,10 @@ class OnDemand:
         query: Any,
         documents: Iterable[Any],
         budget: float | None,
-        until: float,
+        deadline: float | None,
         given: Sequence[Features] | None,
     ) -> Round:
+        began = perf_counter()
         sessions, known, values = [], [], []
         for document, features in _each(documents, given):
             sessions.append(Session(self._kit, Pair(query, document)))
@@ -185,7 +177,7 @@ class OnDemand:
             sessions[i].begin(walk)
         for i in set(range(len(sessions))) - set(listed):
             sessions[i].begin(self.plan.start(-1.0, values[i], owned=known[i].owned))
-        return Round(sessions, until, walks.settle)
+        return Round(sessions, began, deadline, walks.settle)
 
     def _is_lost(self, session: Session) -> bool:
         """Whether a linear plan lacks what was to be free: then it buys nothing, and its constant answers."""
@@ -334,16 +326,8 @@ def _receive(inbox: SimpleQueue[Delivery], time_left: float | None, in_steps: bo
         wait = min(left, STEP)
 
 
-def _until(began: float, deadline: float | None) -> float:
-    if deadline is None:
-        return math.inf
-    if not deadline >= 0:
-        raise ValueError(f"The deadline is a number of seconds from now, got {deadline!r}.")
-    return began + deadline
-
-
-def _ranking(round_: Round, began: float) -> Ranking:
+def _ranking(round_: Round) -> Ranking:
     """Later tiers first, then higher scores; ties go to the document that came first."""
     answers = tuple(session.answer() for session in round_.sessions)
     order = sorted(range(len(answers)), key=lambda i: (-answers[i].tier, -answers[i].score[0]))
-    return Ranking(tuple(order), answers, perf_counter() - began)
+    return Ranking(tuple(order), answers, perf_counter() - round_.began)

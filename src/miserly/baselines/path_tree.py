@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from miserly.boosting import Grower, Limits, LocalBackend, PathShop, bin_data, tree_table
+from miserly.boosting import Grower, Limits, LocalBackend, PathShop, SquaredLoss, bin_data, tree_table
 from miserly.costs import CostTable
 from miserly.estimators import PlanClassifier, PlanEstimator, PlanRegressor, constraints
 from miserly.kernels.threads import threads
@@ -69,7 +69,7 @@ class _PathTree(PlanEstimator):
         limits = Limits(self.max_depth, self.max_leaf_nodes, self.min_samples_leaf)
         with threads(self.n_jobs, X.shape[0] * X.shape[1]):
             data = bin_data(X, self.max_bins, n_jobs=self.n_jobs)
-            backend = LocalBackend(data, columns, _Means(len(columns)), weight)
+            backend = LocalBackend(data, columns, SquaredLoss(len(columns)), weight)
             means = backend.start()
             backend.gradients()
             shop = PathShop(self._bound_costs(), self.tradeoff, backend)
@@ -141,23 +141,6 @@ class PathTreeClassifier(PlanClassifier, _PathTree):
     def _columns(self, y: np.ndarray) -> np.ndarray:
         classes = self._find_classes(y)
         return np.array([y == k for k in (classes[1:] if len(classes) == 2 else classes)], np.float64)
-
-
-class _Means:
-    """½ squared error of several columns."""
-
-    def __init__(self, n_outputs: int) -> None:
-        self.n_outputs = n_outputs
-
-    def constant(self, y: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
-        shares = np.ones(y.shape[1]) if weight is None else weight
-        return np.array([math.fsum(shares * column) / math.fsum(shares) for column in y])
-
-    def gradients(self, y: np.ndarray, score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return y - score, np.ones_like(score)
-
-    def value(self, y: np.ndarray, score: np.ndarray, weight: np.ndarray | None = None) -> float:
-        return 0.5 * float(np.average(((y - score) ** 2).sum(axis=0), weights=weight))
 
 
 def _logits(share: np.ndarray, whole: np.ndarray | float, total: float, n_outputs: int) -> np.ndarray:

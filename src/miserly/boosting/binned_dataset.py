@@ -35,7 +35,6 @@ from miserly.kernels.threads import n_threads
 FORMAT = "miserly-bins"
 VERSION = 1
 DECODED_CELLS = 1 << 22
-READ_AT_ONCE = 1 << 22
 Folder = str | Path | None
 _ARRAYS = ("cuts", "n_bins", "y", "qid")
 

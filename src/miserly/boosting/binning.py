@@ -30,14 +30,6 @@ class BinnedData:
     cuts: np.ndarray
     n_bins: np.ndarray
 
-    @classmethod
-    def from_bins(cls, bins: np.ndarray, cuts: np.ndarray, n_bins: np.ndarray) -> BinnedData:
-        """From bins that are known already, feature × row."""
-        words = _empty_words(*bins.shape)
-        for f, column in enumerate(bins):
-            _lane(words, f)[:] = column
-        return cls(words, cuts, n_bins)
-
     @property
     def bins(self) -> np.ndarray:
         """The bins as a matrix of their own, feature × row."""
@@ -143,9 +135,9 @@ def _lane(words: np.ndarray, feature: int) -> np.ndarray:
     return words[feature // LANES].view(np.uint8)[feature % LANES :: LANES]
 
 
-def hashes(first: int, last: int) -> np.ndarray:
-    """The hashes of some row numbers (splitmix64): no two are equal."""
-    h = np.arange(first, last, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+def hashes(first: int, last: int, seed: int = 0) -> np.ndarray:
+    """The hashes of some row numbers (splitmix64 of a seed): no two are equal."""
+    h = np.arange(first, last, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed)
     h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return h ^ (h >> np.uint64(31))

@@ -67,16 +67,19 @@ class SummedLoss:
 
 
 class SquaredLoss(SummedLoss):
-    """½(y − f)²."""
+    """½(y − f)², of one column or, summed, of several (output × row)."""
+
+    def __init__(self, n_outputs: int = 1) -> None:
+        self.n_outputs = n_outputs
 
     def averaged(self, y: np.ndarray) -> list[np.ndarray]:
-        return [y]
+        return list(np.atleast_2d(y))
 
     def gradients(self, y: np.ndarray, score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return y - score, np.ones_like(score)
 
     def terms(self, y: np.ndarray, score: np.ndarray, weight: Weight = None) -> tuple[np.ndarray, Weight]:
-        return 0.5 * (y - score[0]) ** 2, weight
+        return 0.5 * ((y - score) ** 2).sum(axis=0), weight
 
 
 class LogLoss(SummedLoss):

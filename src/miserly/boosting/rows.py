@@ -10,14 +10,13 @@ from collections.abc import Container, Mapping, Sequence
 
 import numpy as np
 
-from miserly.boosting.binning import BinnedData
+from miserly.boosting.binning import BinnedData, hashes
 from miserly.boosting.exact import sums_of_mean
 from miserly.boosting.losses import Loss, SummedLoss
 from miserly.boosting.nodes import NodeSums, Split
 from miserly.boosting.walk import walk
 from miserly.kernels import histograms as kernels
 
-GOLDEN = 0x9E3779B97F4A7C15
 Table = Mapping[str, np.ndarray]
 
 
@@ -84,8 +83,8 @@ class Rows:
 
     def draw(self, seed: int, share: float) -> None:
         """Choose the rows that the round looks at, by a hash of their numbers."""
-        shifted = np.uint64((seed + self._first * GOLDEN) % (1 << 64))
-        self._absent = ~kernels.sampled(self.n_rows, shifted, share)
+        h = hashes(self._first + 1, self._first + 1 + self.n_rows, seed)
+        self._absent = (h >> np.uint64(11)) * 2.0**-53 >= share
 
     def begin(self, outputs: Sequence[int], scale: float) -> NodeSums:
         """Quantise some outputs' gradients and put all rows in node 0."""

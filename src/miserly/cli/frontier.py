@@ -57,7 +57,7 @@ def frontier(
     model = make_model(tables[0], costs, task, **params)
     plans = out / "plans"
     plans.mkdir(parents=True, exist_ok=True)
-    died = None
+    failed: Exception | None = None
     with bar("models", quiet=as_json) as show:
 
         def progress(done: int, of: int, point: Any) -> None:
@@ -70,17 +70,16 @@ def frontier(
         except SweepError as error:
             if not error.frontier.points:
                 raise
-            front, died = error.frontier, error
-    _write(front, data[1], out)
+            front, failed = error.frontier, error
+    chosen = None
+    if failed is None and (budget is not None or quality is not None):
+        chosen, failed = _choose(front, budget, quality)
+    _write(front, data[1], out, chosen)
     if not as_json:
         click.echo(front.table())
         click.echo(f"Wrote {out}/frontier.txt, frontier.png and {len(front.points)} plans; see `miserly report {out}`.")
-    if died is not None:
-        raise died
-    chosen = front.choose_point(budget, quality) if budget is not None or quality is not None else None
-    if chosen is not None:
-        chosen.model.plan_.save(out / "chosen.plan")
-        _write(front, data[1], out, chosen)
+    if failed is not None:
+        raise failed
     if as_json:
         print_json({"points": front.frame(), "complete": front.complete, "chosen": chosen and dict(chosen.params)})
         return
@@ -88,6 +87,14 @@ def frontier(
         click.echo(f"Chose tradeoff={chosen.params['tradeoff']:.3g}: {out}/chosen.plan")
     if not front.complete:
         raise click.Abort
+
+
+def _choose(front: Any, budget: float | None, quality: float | None) -> tuple[Any, Exception | None]:
+    """The point for a wish, or why there is none: the run is written all the same."""
+    try:
+        return front.choose_point(budget, quality), None
+    except ValueError as error:
+        return None, error
 
 
 def _values(grid: str | None) -> Any:
@@ -107,5 +114,7 @@ def _write(front: Any, validation: Any, out: Path, chosen: Any = None) -> None:
     from miserly.report import save_run
 
     save_run(front, validation, out, chosen)
+    if chosen is not None:
+        chosen.model.plan_.save(out / "chosen.plan")
     (out / "frontier.txt").write_text(front.table() + "\n", encoding="utf-8")
     front.plot(out / "frontier.png", chosen=chosen)

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,28 +30,19 @@ from miserly.boosting import (
 from miserly.boosting.binning import chosen_rows
 from miserly.boosting.exact import mean_of_sums
 from miserly.distributed.border import Border
+from miserly.distributed.gram import DaskTable
 from miserly.distributed.partition import cuts_of, sample
 from miserly.distributed.placement import Shelves
+from miserly.distributed.points import points_on_cluster
 from miserly.distributed.shelf import put_partition
+from miserly.distributed.traffic import Traffic
+from miserly.distributed.waiting import GO_ON
+from miserly.frontiers.front import Point
+from miserly.frontiers.job import Job
 
 logger = logging.getLogger(__name__)
 FEATURES_AT_ONCE = 64
 MOST_REPAIRS = 5
-
-
-@dataclass(frozen=True)
-class Traffic:
-    """What a tree cost: bytes of answers over all connections, messages, seconds in all and not spent computing."""
-
-    n_bytes: int = 0
-    n_messages: int = 0
-    seconds: float = 0.0
-    waited: float = 0.0
-
-    @property
-    def share(self) -> float:
-        """Which part of the time nobody computed."""
-        return self.waited / self.seconds if self.seconds else 0.0
 
 
 class DaskBackend(BackendOfRows):
@@ -60,7 +50,7 @@ class DaskBackend(BackendOfRows):
 
     X, y and the rest are Dask collections with the same partitions, or arrays, which are sent to the workers. Without
     a client it is the one in use. `timeout` is how long, in seconds, any answer may take. `traffic` has a record for
-    every tree that was grown.
+    every tree that was grown, or one for a whole fit that is not of trees.
     """
 
     def __init__(self, client: Client | None = None, timeout: float = 600.0) -> None:
@@ -75,17 +65,36 @@ class DaskBackend(BackendOfRows):
 
     # ---- data -------------------------------------------------------------------------------------------------
 
-    def take(self, X: Any, y: Any, qid: Any = None, weight: Any = None, *, numeric: bool = True) -> None:
-        """Check all partitions, and count their rows."""
-        self._border = Border(self._client, X, (y, qid, weight), numeric, self._timeout)
+    def take(
+        self, X: Any, y: Any, qid: Any = None, weight: Any = None, *, numeric: bool = True, missing: bool = True
+    ) -> None:
+        """Check all partitions, and count their rows; `missing` says whether values may be missing."""
+        self._given = (X, y, weight)
+        self._border = Border(self._client, X, (y, qid, weight), numeric, self._timeout, missing)
         self.features, self.categories = self._border.names, self._border.categories
         self.shape = (self._border.n_rows, self._border.n_features)
         self.labels = self._border.labels
         self.n_rows = self._border.n_rows
-        check_row_count(self.n_rows)
+
+    def table(self) -> DaskTable:
+        """The rows for a model that is not boosted: it asks for products, sums and Gram matrices."""
+        return DaskTable(self._client, self._border, self._fit_there, self.traffic, self._timeout)
+
+    def points(
+        self, job: Job, grid: Sequence[Mapping[str, Any]], numbers: Sequence[int]
+    ) -> Iterator[tuple[int, Point]]:
+        """Points of a sweep, each a task of a worker: `miserly.frontier(…, backend=backend)`. None is ever late."""
+        return points_on_cluster(self._client, job, grid, numbers)
+
+    def _fit_there(self, model: Any, weighted: bool) -> Any:
+        """Fit a model to the data that were taken, on the same cluster."""
+        X, y, weight = self._given
+        more = {"sample_weight": weight} if weighted else {}
+        return model.fit(X, y, **more, backend=DaskBackend(self._client, self._timeout))
 
     def open(self, loss: Any, classes: np.ndarray | None, max_bins: int, subsample: float = 1.0, seed: int = 0) -> None:
         """Put the partitions in bins, each on a worker."""
+        check_row_count(self.n_rows)
         if not isinstance(loss, SummedLoss):
             raise TypeError(
                 f"{type(loss).__name__} has no `terms` and `averaged`, which a loss on a cluster needs: derive it from "
@@ -119,8 +128,8 @@ class DaskBackend(BackendOfRows):
             self._repairs += 1
             if self._repairs > MOST_REPAIRS:
                 raise BackendLostError(
-                    f"Workers were lost {self._repairs} times without a round in between. The rounds that are done are "
-                    "kept: fit again with warm_start=True on a cluster that stays."
+                    f"Workers were lost {self._repairs} times without a round in between. Find a cluster that stays. "
+                    f"{GO_ON}"
                 )
             try:
                 self._queue.clear()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -23,12 +23,14 @@ class Border:
     """The partitions of X, y, query ids and weights. `sizes` and `first` are rows by the number of a partition; empty
     ones have none. `parts` are the arrays, while they are needed."""
 
-    def __init__(self, client: Client, X: Any, columns: Sequence[Any], numeric: bool, timeout: float) -> None:
+    def __init__(
+        self, client: Client, X: Any, columns: Sequence[Any], numeric: bool, timeout: float, missing: bool = True
+    ) -> None:
         self._client, self._timeout = client, timeout
         self._source = (
             CollectionSource(X, columns) if is_collection(X) else LocalSource(X, columns, len(workers(client)) or 1)
         )
-        self._expected = _expected(X, numeric)
+        self._expected = _expected(X, numeric, missing)
         self.n_features, self.categories = self._expected.n_features, dict(self._expected.categories)
         self.names = _names(self._expected.columns)
         self.parts: dict[int, Future] = {}
@@ -59,6 +61,21 @@ class Border:
     def wait(self, futures: Iterable[Future]) -> None:
         wait_for(self._client, futures, (), self._timeout)
 
+    def ask(self, function: Callable[..., Any], given: Mapping[int, tuple[Any, ...]] | None = None) -> list[Any]:
+        """What tasks make of all partitions, each with what is given for it; those that are lost are fetched again."""
+        for attempt in range(ATTEMPTS):
+            tasks = [
+                self._client.submit(function, self.parts[n], *(given or {}).get(n, ()), pure=False) for n in self.sizes
+            ]
+            try:
+                self.wait(tasks)
+                return list(self._client.gather(tasks))
+            except RowsLostError:
+                if attempt == ATTEMPTS - 1:
+                    raise
+                self.fetch()
+        raise AssertionError
+
     def release(self) -> None:
         """The arrays are needed no more."""
         self.parts = {}
@@ -77,7 +94,7 @@ class Border:
         raise AssertionError
 
 
-def _expected(X: Any, numeric: bool) -> Expected:
+def _expected(X: Any, numeric: bool, missing: bool) -> Expected:
     meta = X._meta if hasattr(X, "_meta") and hasattr(X, "columns") else X
     columns = tuple(meta.columns) if hasattr(meta, "columns") else None
     categories = find_categories(meta)
@@ -85,7 +102,7 @@ def _expected(X: Any, numeric: bool) -> Expected:
         if UNKNOWN in known:
             raise ValueError(f"The categories of {name!r} are not known. Use X.categorize() before.")
     n_features = len(columns) if columns is not None else X.shape[1]
-    return Expected(n_features, columns, categories, numeric)
+    return Expected(n_features, columns, categories, numeric, missing)
 
 
 def _names(columns: tuple[Any, ...] | None) -> tuple[str, ...] | None:

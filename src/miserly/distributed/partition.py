@@ -15,12 +15,13 @@ from miserly.estimators.categories import as_codes
 
 @dataclass(frozen=True)
 class Expected:
-    """What all partitions have in common."""
+    """What all partitions have in common; `missing` says whether values may be missing."""
 
     n_features: int
     columns: tuple[Any, ...] | None
     categories: Mapping[str, tuple[Any, ...]]
     numeric: bool
+    missing: bool = True
 
 
 class Part(NamedTuple):
@@ -56,7 +57,8 @@ def _cleaned(x: Any, y: Any, qid: Any, weight: Any, expected: Expected) -> Part:
     if columns != expected.columns:
         raise ValueError(_other_columns(columns, expected.columns))
     x = as_codes(x, expected.categories)
-    kinds = {"dtype": [np.float64, np.float32], "ensure_all_finite": "allow-nan", "ensure_min_samples": 0}
+    finite: Any = "allow-nan" if expected.missing else True
+    kinds = {"dtype": [np.float64, np.float32], "ensure_all_finite": finite, "ensure_min_samples": 0}
     x = x.toarray() if hasattr(x, "toarray") else x
     X = check_array(x, input_name="X", **kinds)
     if X.shape[1] != expected.n_features:

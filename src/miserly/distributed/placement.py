@@ -12,7 +12,7 @@ from distributed import Client, Future
 from miserly.boosting import BackendLostError, RowsLostError
 from miserly.distributed.calls import Handle
 from miserly.distributed.shelf import Command, Reply, Shelf, joint
-from miserly.distributed.waiting import PATIENCE, late, wait_for, workers
+from miserly.distributed.waiting import GO_ON, PATIENCE, late, wait_for, workers
 
 logger = logging.getLogger(__name__)
 FAN_OUT = 2
@@ -55,6 +55,15 @@ class Shelves:
         """The joint answer of all partitions."""
         return joint(commands, self._call(self._roots, "ask", commands))
 
+    def each(self, what: str, rows: Mapping[int, Any], common: Sequence[Any]) -> tuple[dict[int, Any], float]:
+        """The answers of partitions, each by itself, and the longest time that a worker computed."""
+        by_holder: dict[str, dict[int, Any]] = {}
+        for number, values in rows.items():
+            by_holder.setdefault(self.holder[number], {})[number] = values
+        replies = self._calls("each", {address: (what, mine, common) for address, mine in by_holder.items()})
+        answers = {number: answer for mine, _ in replies for number, answer in mine.items()}
+        return answers, max(seconds for _, seconds in replies)
+
     def drop_lost(self) -> list[int]:
         """Forget the shelves that do not answer; the partitions that nobody holds now."""
         for address in self._lost():
@@ -70,7 +79,7 @@ class Shelves:
         """A worker for each of some partitions: one that has its data, unless it has its share already."""
         load = dict.fromkeys(workers(self._client), 0)
         if not load:
-            raise BackendLostError("The cluster has no workers. Start some, then fit again with warm_start=True.")
+            raise BackendLostError(f"The cluster has no workers. Start some. {GO_ON}")
         for number, address in self.holder.items():
             load[address] = load.get(address, 0) + self._sizes[number]
         share = MOST_OF_A_SHARE * sum(self._sizes.values()) / len(load)
@@ -86,10 +95,16 @@ class Shelves:
         return [address for address, shelf in self._shelves.items() if address not in known or not self._answers(shelf)]
 
     def _call(self, addresses: Sequence[str], what: str, *arguments: Any) -> list[Any]:
+        """What shelves answer to the same question."""
+        return self._calls(what, dict.fromkeys(addresses, arguments))
+
+    def _calls(self, what: str, arguments: Mapping[str, tuple[Any, ...]]) -> list[Any]:
         """What shelves answer; an error that says so if one of them, or one below, or the scheduler is gone."""
         try:
-            shelves = [self._shelves[address] for address in addresses]
-            calls = [shelf.call(self._client, what, *arguments, straight=self._straight) for shelf in shelves]
+            calls = [
+                self._shelves[address].call(self._client, what, *given, straight=self._straight)
+                for address, given in arguments.items()
+            ]
             return [call.result(self._timeout) for call in calls]
         except TimeoutError:
             workers(self._client)

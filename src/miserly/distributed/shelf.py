@@ -1,4 +1,4 @@
-"""What a worker keeps: the binned rows of its partitions, and how the workers' answers become one.
+"""What a worker keeps: the rows of its partitions, and how the workers' answers become one.
 
 The shelves of all workers are a tree under the client. A shelf passes what it is asked on to the two below it, answers
 for its own rows meanwhile, and hands up one joint answer, so nobody ever receives many.
@@ -7,7 +7,7 @@ for its own rows meanwhile, and hands up one joint answer, so nobody ever receiv
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -36,15 +36,15 @@ class Reply:
 
 
 class Shelf:
-    """An actor: the partitions of one fit on one worker."""
+    """An actor: the partitions of one fit on one worker, as whatever answers for their rows."""
 
     def __init__(self, fit: str) -> None:
-        self._rows: dict[int, Rows] = {}
+        self._rows: dict[int, Any] = {}
         self._below: Sequence[Handle] = ()
         self._n_threads = get_worker().state.nthreads
         _SHELVES[fit, get_worker().address] = self
 
-    def put(self, number: int, rows: Rows) -> None:
+    def put(self, number: int, rows: Any) -> None:
         """Keep a partition."""
         self._rows[number] = rows
 
@@ -67,6 +67,15 @@ class Shelf:
         reply = joint(commands, [Reply(mine, 0, seconds), *(future.result() for future in waiting)])
         return replace(reply, n_bytes=reply.n_bytes + size(reply.answers))
 
+    def each(self, what: str, rows: Mapping[int, Any], common: Sequence[Any]) -> tuple[dict[int, Any], float]:
+        """What some partitions here say, each by itself, given the values of its rows, if any; and how long it took."""
+        started, answers = time.perf_counter(), {}
+        with threads(self._n_threads):
+            for number, values in rows.items():
+                given = common if values is None else (values, *common)
+                answers[number] = getattr(self._rows[number], what)(*given)
+        return answers, time.perf_counter() - started
+
     def _answer(self, what: str, arguments: tuple[Any, ...]) -> Any:
         answers = (getattr(rows, what)(*arguments) for rows in self._rows.values())
         return reduce(lambda a, b: joined(what, a, b), answers)
@@ -86,6 +95,11 @@ def put_partition(
     words = encode_rows(part.X, cuts, get_worker().state.nthreads)
     target = part.y if classes is None else np.searchsorted(classes, part.y)
     rows = Rows(BinnedData(words, cuts, n_bins), target.astype(np.float64), loss.on(part.qid), part.weight, first)
+    return put_on_shelf(fit, number, rows)
+
+
+def put_on_shelf(fit: str, number: int, rows: Any) -> int:
+    """Give what answers for a partition to the shelf of this worker."""
     _SHELVES[fit, get_worker().address].put(number, rows)
     return number
 

@@ -12,6 +12,7 @@ from miserly.boosting import BackendLostError, RowsLostError
 
 CHECK_SECONDS = 2.0
 PATIENCE = 20.0
+GO_ON = "Then fit again: trees that were boosted are kept, and warm_start=True goes on from them."
 
 
 def workers(client: Client) -> dict[str, int]:
@@ -22,8 +23,7 @@ def workers(client: Client) -> dict[str, int]:
         found = client.sync(client.scheduler.ncores, callback_timeout=PATIENCE)  # type: ignore[union-attr]
     except (OSError, RuntimeError) as error:
         raise BackendLostError(
-            f"The scheduler of the cluster does not answer ({error}). The rounds that are done are kept: connect to a "
-            "cluster again and fit with warm_start=True."
+            f"The scheduler of the cluster does not answer ({error}). Connect to a cluster again. {GO_ON}"
         ) from error
     return dict(sorted(found.items()))
 
@@ -54,6 +54,5 @@ def wait_for(client: Client, futures: Iterable[Future], only: Iterable[str], tim
 def late(timeout: float) -> BackendLostError:
     """The error for an answer that did not come."""
     return BackendLostError(
-        f"The cluster gave no answer within {timeout:g} s. The rounds that are done are kept: fit again with "
-        "warm_start=True, perhaps with a backend of a longer timeout."
+        f"The cluster gave no answer within {timeout:g} s. Perhaps the backend needs a longer timeout. {GO_ON}"
     )

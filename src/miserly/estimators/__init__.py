@@ -6,7 +6,9 @@ from miserly.estimators.anytime import Anytime
 from miserly.estimators.anytime_miser import AnytimeMiserClassifier, AnytimeMiserRegressor
 from miserly.estimators.astc import ASTCClassifier, ASTCRegressor
 from miserly.estimators.base import PlanClassifier, PlanEstimator, PlanRegressor
-from miserly.estimators.boosted import BoostedClassifier, BoostedEstimator, BoostedRanker, BoostedRegressor, Purchase
+from miserly.estimators.boosted import BoostedEstimator
+from miserly.estimators.boosted_kinds import BoostedClassifier, BoostedRanker, BoostedRegressor
+from miserly.estimators.chain import Purchase
 from miserly.estimators.cronus import CronusClassifier, CronusRegressor
 from miserly.estimators.cscc import CSCCClassifier
 from miserly.estimators.cstc import CSTCClassifier, CSTCRegressor

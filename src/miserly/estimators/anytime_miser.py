@@ -19,10 +19,12 @@ from miserly.boosting import BackendOfRows, BinnedData, Boosted, Limits, LocalBa
 from miserly.costs import CostTable, set_bits
 from miserly.estimators import constraints
 from miserly.estimators.anytime import Anytime
-from miserly.estimators.boosted import BoostedClassifier, BoostedEstimator, BoostedRegressor
+from miserly.estimators.boosted import BoostedEstimator
+from miserly.estimators.boosted_kinds import BoostedClassifier, BoostedRegressor
+from miserly.estimators.chain import chain
 from miserly.estimators.validation import Validation
 from miserly.kernels.threads import threads
-from miserly.plan import EXIT, Node, Plan, stack_trees
+from miserly.plan import Plan, stack_trees
 
 LEAST_SHARE = 1e-5
 RISE = 1.1
@@ -100,27 +102,16 @@ class _AnytimeMiser(Anytime, BoostedEstimator):
         first, *stages = self._stages
         ones, zeros = np.ones((len(stages) + 1, len(first.constant))), np.zeros((len(stages) + 1, len(first.constant)))
         scales, offsets = ones if scale is None else np.array(scale), zeros if offset is None else np.array(offset)
-        nodes, n_trees = [], 0
-        for number, (stage, a, b) in enumerate(zip(stages, scales[1:], offsets[1:]), start=1):
-            outputs = [output for this in stage.rounds for output in this.outputs]
-            weights = np.zeros((len(outputs), len(first.constant)))
-            weights[np.arange(len(outputs)), outputs] = a[outputs]
-            nodes.append(
-                Node(
-                    learners=np.arange(n_trees, n_trees + len(outputs), dtype=np.int32),
-                    weights=weights,
-                    bias=a * stage.constant + b,
-                    outputs=tuple(range(len(first.constant))),
-                    combine="replace",
-                    passed=number if number < len(stages) else EXIT,
-                )
-            )
-            n_trees += len(outputs)
+        nodes = chain(
+            [[output for this in stage.rounds for output in this.outputs] for stage in stages],
+            scales[1:],
+            [{"bias": a * s.constant + b, "combine": "replace"} for s, a, b in zip(stages, scales[1:], offsets[1:])],
+        )
         return self._cut(
             Plan(
                 costs=costs,
                 dictionary=stack_trees([table for s in stages for this in s.rounds for table in this.tables]),
-                nodes=tuple(nodes),
+                nodes=nodes,
                 prior=scales[0] * first.constant + offsets[0],
                 link=link,
                 classes=classes,

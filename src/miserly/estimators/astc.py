@@ -19,18 +19,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 from scipy.special import expit
 
 from miserly.costs import CostTable, set_bits
 from miserly.estimators import constraints
-from miserly.estimators.base import PlanClassifier, PlanEstimator, PlanRegressor
-from miserly.estimators.dictionary import DICTIONARY, Learners, find_learners, reads_missing
+from miserly.estimators.base import PlanClassifier, PlanRegressor
+from miserly.estimators.dictionary import DICTIONARY, Learners
+from miserly.estimators.learner_base import LearnerEstimator
 from miserly.kernels.threads import threads
 from miserly.plan import Gate, Node, Plan
 from miserly.solvers import platt
@@ -60,7 +61,7 @@ class _Branch:
     children: list[_Branch] = field(default_factory=list)
 
 
-class _ASTC(PlanEstimator):
+class _ASTC(LearnerEstimator):
     """The parameters and the growth that regression and classification share."""
 
     cost_axis = "node_budget"
@@ -101,27 +102,11 @@ class _ASTC(PlanEstimator):
         self.l2_regularization = l2_regularization
         self.min_samples_leaf = min_samples_leaf
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = reads_missing(self.dictionary)
-        return tags
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Grow the tree."""
-        X, y, weight = self._fit_data(X, y, sample_weight, y_numeric=isinstance(self, PlanRegressor))
-        if self.categories_ and self.dictionary is None:
-            raise ValueError(
-                f"{type(self).__name__} weighs raw features and cannot read categories as numbers: "
-                f"{sorted(self.categories_)}. Give one column per category that all need one acquisition, or trees as "
-                "the dictionary."
-            )
-        targets = self._targets(y)
-        costs = self._bound_costs()
-        X = X.tocsr() if issparse(X) else X
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, backend: Any = None) -> Self:
+        """Grow the tree. A `backend` holds the rows elsewhere; for Dask collections it is found."""
         nodes: list[Node | None] = []
-        with threads(None, X.shape[0] * X.shape[1]):
-            learners = find_learners(self.dictionary, costs, X, y, weight)
-            weight = np.ones(len(y)) if weight is None else weight
+        learners, _, targets, weight = self._ready(X, y, sample_weight, backend)
+        with closing(learners.design), threads(None, len(weight) * self.n_features_in_):
             grower = _Grower(self, learners, targets, weight)
             self._settle(grower.grow(), learners, grower, nodes)
         self.plan_ = self._plan(learners, tuple(node for node in nodes if node), targets, weight)
@@ -162,10 +147,6 @@ class _ASTC(PlanEstimator):
         outputs = tuple(range(len(bias)))
         nodes[number] = Node(chosen, table, bias, outputs, combine="replace", gain=branch.gain, **ways)
         return number
-
-    def _targets(self, y: np.ndarray) -> Floats:
-        """What is fitted, row × output."""
-        raise NotImplementedError
 
     def _calibration(self, branch: _Branch, grower: _Grower) -> tuple[Floats, Floats]:
         """How a node's scores become the plan's: scores @ matrix + offset."""

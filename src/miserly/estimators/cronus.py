@@ -9,6 +9,7 @@ is relative to the spread of a stage's scores.
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -71,13 +72,22 @@ class _Cronus(GraphEstimator):
         "random_state": ["random_state"],
     }
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, eval_set: Any = None) -> Self:
-        """Learn. `eval_set`, (X, y) or (X, y, qid), is what `tune` looks at; without it, a part of the rows."""
-        posed = self._scaled(self._pose(X, y, sample_weight))
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, eval_set: Any = None, backend: Any = None) -> Self:
+        """Learn. `eval_set`, (X, y) or (X, y, qid), is what `tune` looks at; without it, a part of the rows.
+
+        A `backend` holds the rows elsewhere; for Dask collections it is found.
+        """
+        posed = self._scaled(self._pose(X, y, sample_weight, backend))
+        with closing(posed.learners.design):
+            self._settle(posed, eval_set)
+        return self
+
+    def _settle(self, posed: Posed, eval_set: Any) -> None:
+        """Both algorithms, and the plan."""
         rho_last = self.rho if self.rho_last is None else self.rho_last
         self.choice_ = Choice(float(self.rho), float(rho_last), float(self.inflation))
         if self.tune:
-            self.choice_ = self._tuned(posed, y, eval_set)
+            self.choice_ = self._tuned(posed, eval_set)
         cascade = self._initialised(posed, self.choice_)
         self.objective_ = []
         for steepness in SHARPENING if self.optimise else ():
@@ -87,7 +97,6 @@ class _Cronus(GraphEstimator):
         graph, scorers, reading = self._hard(posed, cascade)
         self.n_stages_ = len(scorers)
         self.plan_ = self._graph_plan(posed, graph, scorers, reading, list(range(len(scorers))))
-        return self
 
     def rank_score(self, X: Any, budget: float | None = None) -> np.ndarray:
         """The order to show: rows that were rejected stand below all that went on."""
@@ -116,7 +125,7 @@ class _Cronus(GraphEstimator):
 
     # ---- what is chosen with the fast initialisation ----------------------------------------------------------
 
-    def _tuned(self, posed: Posed, y: Any, eval_set: Any) -> Choice:
+    def _tuned(self, posed: Posed, eval_set: Any) -> Choice:
         """One setting after the other, each at its best on validation data with algorithm 2 alone (paper 3.4)."""
         metric = self._metric(self.metric or ("auc" if isinstance(self, PlanClassifier) else None))
         others: Elsewhere | _Part

@@ -7,6 +7,7 @@ as they come). Rows that a stage scores low leave; they rank below all that went
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,7 +16,7 @@ from miserly.costs import CostTable
 from miserly.estimators import constraints
 from miserly.estimators.base import PlanClassifier
 from miserly.estimators.dictionary import DICTIONARY
-from miserly.estimators.graphs import GraphEstimator
+from miserly.estimators.graphs import GraphEstimator, Posed
 from miserly.solvers.soft_graph import SoftGraph, Task
 from miserly.solvers.traversal import Graph
 
@@ -71,9 +72,15 @@ class CSCCClassifier(PlanClassifier, GraphEstimator):
         self.max_iter = max_iter
         self.tol = tol
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn."""
-        posed = self._pose(X, y, sample_weight)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, backend: Any = None) -> Self:
+        """Learn. A `backend` holds the rows elsewhere; for Dask collections it is found."""
+        posed = self._pose(X, y, sample_weight, backend)
+        with closing(posed.learners.design):
+            self._settle(posed)
+        return self
+
+    def _settle(self, posed: Posed) -> None:
+        """Solve and make the plan."""
         task = Task(
             design=posed.learners.design,
             targets=posed.targets,
@@ -92,7 +99,6 @@ class CSCCClassifier(PlanClassifier, GraphEstimator):
         scorers, reading = self._answers(soft, posed, self.fine_tune)
         tiers = list(range(len(scorers))) if len(self.classes_) == 2 else None
         self.plan_ = self._graph_plan(posed, soft.graph, scorers, reading, tiers)
-        return self
 
     def rank_score(self, X: Any, budget: float | None = None) -> np.ndarray:
         """The order to show: rows that left early stand below all that went on."""

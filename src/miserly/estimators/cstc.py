@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -76,10 +77,14 @@ class _CSTC(GraphEstimator):
         self.tol = tol
         self.metric = metric
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, eval_set: Any = None) -> Self:
-        """Learn. With `eval_set`, (X, y) or (X, y, qid), nodes that do not help `metric` there are pruned."""
-        posed = self._pose(X, y, sample_weight)
-        self._settle(posed, None if eval_set is None else self._validation(posed, eval_set), None)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, eval_set: Any = None, backend: Any = None) -> Self:
+        """Learn. With `eval_set`, (X, y) or (X, y, qid), nodes that do not help `metric` there are pruned.
+
+        A `backend` holds the rows elsewhere; for Dask collections it is found.
+        """
+        posed = self._pose(X, y, sample_weight, backend)
+        with closing(posed.learners.design):
+            self._settle(posed, None if eval_set is None else self._validation(posed, eval_set), None)
         return self
 
     def path(
@@ -90,23 +95,24 @@ class _CSTC(GraphEstimator):
         sample_weight: Any = None,
         *,
         eval_set: Any = None,
+        backend: Any = None,
     ) -> list[Self]:
         """Fitted models for rising tradeoffs (the suggested ones if none are given), each started from the one before.
 
         The data are made ready once. A start that misses the optimum of a node's first problem is not used.
         """
         first = clone(self)
-        posed = first._pose(X, y, sample_weight)
-        share = posed.share
-        posed = replace(posed, gram=posed.learners.design.gram(share))
-        validation = None if eval_set is None else first._validation(posed, eval_set)
+        posed = first._pose(X, y, sample_weight, backend)
         values = first.suggest_grid(y) if tradeoffs is None else np.asarray(list(tradeoffs), float)
         models, starts = [], None
-        for value in np.sort(values):
-            model = copy.copy(first).set_params(tradeoff=float(value))
-            model._validate_params()
-            starts = model._settle(posed, validation, starts)
-            models.append(model)
+        with closing(posed.learners.design) as design:
+            posed = replace(posed, gram=design.gram(posed.share))
+            validation = None if eval_set is None else first._validation(posed, eval_set)
+            for value in np.sort(values):
+                model = copy.copy(first).set_params(tradeoff=float(value))
+                model._validate_params()
+                starts = model._settle(posed, validation, starts)
+                models.append(model)
         return models
 
     def _settle(

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import inspect
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,21 +71,48 @@ class Learners:
         return self.number[used], raw[used], bias
 
 
+class TableElsewhere(ABC):
+    """Rows that are not in this process, as learners need them; `y` and `weight` (or None) are here."""
+
+    shape: tuple[int, int]
+    y: np.ndarray
+    weight: Floats | None
+
+    @abstractmethod
+    def order(self) -> NDArray[np.intp]:
+        """The order of columns, as `order_by_content` finds it."""
+
+    @abstractmethod
+    def raw_design(self, order: NDArray[np.intp]) -> Design:
+        """Raw features as learners, in this order."""
+
+    @abstractmethod
+    def tree_design(self, trees: Trees) -> Design:
+        """Trees as learners."""
+
+    @abstractmethod
+    def fitted(self, model: Any, weighted: bool) -> Any:
+        """A model fitted to these rows, with their weights if it takes weights."""
+
+
 def find_learners(
     dictionary: Any, costs: CostTable, X: Any, y: np.ndarray, sample_weight: Floats | None = None
 ) -> Learners:
     """The learners that a `dictionary` parameter names, over checked data X whose columns `costs` is bound to."""
+    far = isinstance(X, TableElsewhere)
     if dictionary is None:
-        order = order_by_content(X)
+        order = X.order() if far else order_by_content(X)
         raw = RawFeatures(np.arange(X.shape[1]))
-        return _priced(costs, raw, RawDesign(X, sample_weight, order), order.astype(np.int32))
+        design = X.raw_design(order) if far else RawDesign(X, sample_weight, order)
+        return _priced(costs, raw, design, order.astype(np.int32))
     trees = _trees_of(dictionary, costs, X, y, sample_weight)
     if trees.n_features > X.shape[1]:
         raise ValueError(
             f"The dictionary's trees look at feature {trees.n_features - 1} (from 0), X has {X.shape[1]} columns. "
             "Give the data that the trees were grown on, with the same columns."
         )
-    return _priced(costs, trees, TreeDesign(trees, X, sample_weight), np.arange(len(trees), dtype=np.int32))
+    design = X.tree_design(trees) if far else TreeDesign(trees, X, sample_weight)
+    return _priced(costs, trees, design, np.arange(len(trees), dtype=np.int32))
 
 
 def reads_missing(dictionary: Any) -> bool:
@@ -115,7 +144,10 @@ def _fitted(model: Any, costs: CostTable, X: Any, y: np.ndarray, sample_weight: 
         by_name = own.named and costs.named and own.each is None
         model.set_params(costs=own.bind(costs.features) if by_name else own)
     weighted = sample_weight is not None and "sample_weight" in inspect.signature(model.fit).parameters
-    model.fit(X, y, **({"sample_weight": sample_weight} if weighted else {}))
+    if isinstance(X, TableElsewhere):
+        X.fitted(model, weighted)
+    else:
+        model.fit(X, y, **({"sample_weight": sample_weight} if weighted else {}))
     if not isinstance(getattr(model, "plan_", None), Plan):
         raise ValueError(
             f"{type(model).__name__} has no plan_. Fit it, and give miserly.import_trees(model) as the dictionary."
@@ -137,10 +169,20 @@ def _priced(costs: CostTable, dictionary: Dictionary, design: Design, number: ND
 def order_by_content(X: Any) -> NDArray[np.intp]:
     """Columns sorted by their values in the first rows; where these tie, by all their values."""
     head = X[:FIRST_ROWS].toarray() if issparse(X) else X[:FIRST_ROWS]
-    order = np.lexsort(head[::-1])
-    if X.shape[1] > 1 and (head[:, order[1:]] == head[:, order[:-1]]).all(axis=0).any():
+
+    def contents() -> Sequence[Any]:
         columns = X.tocsc() if issparse(X) else X
-        order = np.array(sorted(order, key=lambda j: _content(columns, j)), np.intp)
+        return [_content(columns, j) for j in range(X.shape[1])]
+
+    return order_of_columns(head, contents)
+
+
+def order_of_columns(head: np.ndarray, contents: Callable[[], Sequence[Any]]) -> NDArray[np.intp]:
+    """The order of columns by their first rows, or, where these tie, by what is in them, which is told as keys."""
+    order = np.lexsort(head[::-1])
+    if head.shape[1] > 1 and (head[:, order[1:]] == head[:, order[:-1]]).all(axis=0).any():
+        keys = contents()
+        order = np.array(sorted(order, key=lambda j: keys[j]), np.intp)
     return order
 
 

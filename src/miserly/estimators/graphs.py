@@ -16,15 +16,17 @@ from scipy import linalg
 from sklearn.utils.validation import column_or_1d
 
 from miserly.costs import CostTable, set_bits
-from miserly.estimators.base import PlanClassifier, PlanEstimator, PlanRegressor
-from miserly.estimators.dictionary import Learners, find_learners, reads_missing
+from miserly.estimators.base import PlanClassifier
+from miserly.estimators.dictionary import Learners
+from miserly.estimators.learner_base import LearnerEstimator
 from miserly.metrics import Metric, get_metric
-from miserly.plan import Gate, Node, Plan
+from miserly.plan import Gate, Node, Plan, Trees
 from miserly.plan import links as plan_links
 from miserly.solvers import Design, RawDesign, TreeDesign, discriminant, platt
 from miserly.solvers.mixed_norm import AcquisitionNorm
 from miserly.solvers.soft_graph import SoftGraph
 from miserly.solvers.traversal import EXIT, Graph
+from miserly.solvers.window import Window
 
 GONE = -2
 Floats = NDArray[np.float64]
@@ -90,29 +92,13 @@ class Reading:
     prior: Floats
 
 
-class GraphEstimator(PlanEstimator):
+class GraphEstimator(LearnerEstimator):
     """From data to a posed problem, and from scorers on a graph to a plan; the parameters are its subclasses'."""
 
-    dictionary: Any
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = reads_missing(self.dictionary)
-        return tags
-
-    def _pose(self, X: Any, y: Any, sample_weight: Any) -> Posed:
-        X, y, weights = self._fit_data(X, y, sample_weight, y_numeric=isinstance(self, PlanRegressor))
-        if self.categories_ and self.dictionary is None:
-            raise ValueError(
-                f"{type(self).__name__} over raw features is linear and cannot read categories as numbers: "
-                f"{sorted(self.categories_)}. Give one column per category, or a dictionary of trees."
-            )
-        targets = self._targets(y)
-        costs = self._bound_costs()
-        learners = find_learners(self.dictionary, costs, X, y, weights)
-        norm = AcquisitionNorm.of(learners.masks, learners.evaluation, costs.price_list)
-        weights = np.ones(len(y)) if weights is None else weights
-        return Posed(costs, learners, targets, weights, self._emphasis(y, weights), norm)
+    def _pose(self, X: Any, y: Any, sample_weight: Any, backend: Any = None) -> Posed:
+        learners, y, targets, weights = self._ready(X, y, sample_weight, backend)
+        norm = AcquisitionNorm.of(learners.masks, learners.evaluation, learners.costs.price_list)
+        return Posed(learners.costs, learners, targets, weights, self._emphasis(y, weights), norm)
 
     def _emphasis(self, y: np.ndarray, weights: Floats) -> Floats:
         """The weight of each row's class, as scikit-learn's `class_weight` says it."""
@@ -180,14 +166,14 @@ class GraphEstimator(PlanEstimator):
                 ways = np.where(soft.traversal.gate(k)[rows] > 0.5, soft.graph.up[k], soft.graph.low[k])
                 at[rows] = np.where(ways == EXIT, GONE, ways)
             beta, bias, columns = node.beta, node.bias, node.columns
-            Z = soft.block(columns, rows)
+            Z = soft.window(columns, rows)
             counted = soft.task.at_exit and not soft.graph.is_leaf(k)
             mine = np.flatnonzero(ways == EXIT) if counted else np.arange(len(rows))
             if fine_tune and counts[rows[mine]].any():
                 beta = np.zeros_like(node.beta)
-                beta[columns], bias = refit(Z[mine], posed.targets[rows[mine]], counts[rows[mine]])
+                beta[columns], bias = refit(Z.part(mine), posed.targets[rows[mine]], counts[rows[mine]])
             scorers.append(Scorer(beta, bias, node.routing, node.threshold))
-            scores[rows] = Z @ beta[columns] + bias
+            scores[rows] = Z.scores(beta[columns]) + bias
         return scorers, self._reading(posed, scores)
 
     def _graph_plan(
@@ -274,10 +260,10 @@ class Elsewhere:
 
     def __init__(self, learners: Learners, X: Any) -> None:
         self.trained: Design = learners.design
-        if isinstance(learners.design, RawDesign):
-            self.design: Design = RawDesign(X, None, learners.design.features)
+        if isinstance(learners.dictionary, Trees):
+            self.design: Design = TreeDesign(learners.dictionary, X)
         else:
-            self.design = TreeDesign(learners.dictionary, X)  # type: ignore[arg-type]
+            self.design = RawDesign(X, None, learners.number)
 
     def scores(self, beta: Floats, bias: Floats | float = 0.0) -> Floats:
         """What the training design's weights give here."""
@@ -286,14 +272,14 @@ class Elsewhere:
         return self.design.scores(raw * self.design.scale[:, None]) + constant
 
 
-def refit(Z: Floats, Y: Floats, weights: Floats) -> tuple[Floats, Floats]:
+def refit(Z: Window, Y: Floats, weights: Floats) -> tuple[Floats, Floats]:
     """Least squares of these rows with a free intercept, and one row's worth of shrinkage so that few rows are safe."""
     total = float(weights.sum())
-    centre, middle = weights @ Z / total, weights @ Y / total
-    around = Z - centre
-    A = around.T @ (around * weights[:, None])
+    centre, middle = Z.sums(weights) / total, weights @ Y / total
+    around = Z.around(centre)
+    A = around.gram(weights)
     A[np.diag_indices(len(A))] += 1.0
-    beta = linalg.solve(A, around.T @ (weights[:, None] * (Y - middle)), assume_a="pos", check_finite=False)
+    beta = linalg.solve(A, around.sums(weights[:, None] * (Y - middle)), assume_a="pos", check_finite=False)
     return beta, middle - centre @ beta
 
 

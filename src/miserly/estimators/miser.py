@@ -17,7 +17,8 @@ import numpy as np
 from miserly.boosting import Loss
 from miserly.costs import CostTable
 from miserly.estimators import constraints
-from miserly.estimators.boosted import BoostedClassifier, BoostedEstimator, BoostedRanker, BoostedRegressor
+from miserly.estimators.boosted import BoostedEstimator
+from miserly.estimators.boosted_kinds import BoostedClassifier, BoostedRanker, BoostedRegressor
 
 
 class _GreedyMiser(BoostedEstimator):

@@ -15,11 +15,12 @@ from joblib import effective_n_jobs
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ParameterGrid
 
+from miserly.boosting import BackendLostError, is_elsewhere
 from miserly.frontiers.fingerprint import fingerprint
 from miserly.frontiers.front import Frontier, Point
 from miserly.frontiers.job import Data, Job, spelled
 from miserly.frontiers.store import Store, open_store
-from miserly.frontiers.workers import WorkerDiedError, points_in_processes
+from miserly.frontiers.workers import WorkerDiedError, bare, points_in_processes
 from miserly.metrics import Metric, get_metric
 
 logger = logging.getLogger(__name__)
@@ -28,7 +29,7 @@ Grid = list[dict[str, Any]]
 
 
 class SweepError(ChildProcessError):
-    """A worker process of a sweep died; `frontier` holds the points that are done."""
+    """A worker process of a sweep died, or its cluster; `frontier` holds the points that are done."""
 
     def __init__(self, message: str, frontier: Frontier) -> None:
         super().__init__(message)
@@ -46,16 +47,23 @@ def frontier(
     progress: Progress | None = None,
     n_jobs: int | None = 1,
     store: str | Path | None = None,
+    backend: Any = None,
 ) -> Frontier:
     """Sweep a model over a grid (its own cost axis if none is given). Data sets are (X, y) or (X, y, qid).
 
     `n_jobs` points are made at once, each in a process of its own (-1: one per core; 1 or None: one after another,
-    here). A folder as `store` keeps every finished point: the same call goes on where a killed one was. Ctrl-C keeps
-    the points that are done. `progress` is called with (done, of, point) after each, in the order they are finished.
+    here). With a `backend`, as `miserly.distributed.DaskBackend(client)`, they are made on its workers instead, to
+    each of which the data are sent once. A folder as `store` keeps every finished point: the same call goes on where a
+    killed one was. Ctrl-C keeps the points that are done. `progress` is called with (done, of, point) after each, in
+    the order they are finished.
     """
     if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or isinstance(n_jobs, bool) or n_jobs == 0):
         raise ValueError(f"n_jobs is a number of processes, or -1 for one per core, got {n_jobs!r}.")
+    if backend is not None and n_jobs not in (None, 1):
+        raise ValueError("n_jobs counts processes of this machine, a backend has workers of its own. Give one of them.")
     job = _job(model, train, validation, test, metric)
+    if backend is not None and is_elsewhere(job.train[0]):
+        raise ValueError("Each worker of a sweep gets all rows: give train as arrays. Or sweep without a backend.")
     combinations = _combinations(model, grid, job.train[1])
     place = nullcontext() if store is None else open_store(store, fingerprint(job, combinations[0]))
     progress = progress or _on_terminal
@@ -67,10 +75,14 @@ def frontier(
         complete = len(done) == len(combinations)
         return Frontier(done, job.metric, unit, name or type(model).__name__, complete)
 
+    def so_far(kept: Store | None) -> str:
+        where = "in the frontier of this error" if kept is None else f"in the store '{store}': call again to go on"
+        return f"{len(points)} of {len(combinations)} points are done and {where}."
+
     with place as kept:
         try:
             progress(0, len(combinations), None)
-            with closing(_points(job, combinations, n_jobs or 1, kept)) as finished:
+            with closing(_points(job, combinations, n_jobs or 1, kept, backend)) as finished:
                 for number, point in finished:
                     points[number] = point
                     progress(len(points), len(combinations), point)
@@ -80,16 +92,19 @@ def frontier(
             logger.warning("Interrupted: %d of %d points are kept.", len(points), len(combinations))
         except WorkerDiedError as error:
             lost = " and ".join(spelled(combinations[i]) for i in error.numbers)
-            where = "in the frontier of this error" if kept is None else f"in the store '{store}': call again to go on"
             raise SweepError(
-                f"The process at the point {lost} died: killed, crashed or out of memory. {len(points)} of "
-                f"{len(combinations)} points are done and {where}. If memory is short, use fewer n_jobs.",
+                f"The process at the point {lost} died: killed, crashed or out of memory. {so_far(kept)} If memory is "
+                "short, use fewer n_jobs, or workers with more of it.",
                 front(),
             ) from error
+        except BackendLostError as error:
+            raise SweepError(f"The cluster of the sweep was lost. {so_far(kept)}", front()) from error
     return front()
 
 
-def _points(job: Job, grid: Grid, n_jobs: int, kept: Store | None) -> Generator[tuple[int, Point], None, None]:
+def _points(
+    job: Job, grid: Grid, n_jobs: int, kept: Store | None, backend: Any
+) -> Generator[tuple[int, Point], None, None]:
     """Number and point: first those that are kept already, then the others as they are finished."""
     missing = []
     for number, params in enumerate(grid):
@@ -98,18 +113,21 @@ def _points(job: Job, grid: Grid, n_jobs: int, kept: Store | None) -> Generator[
             missing.append(number)
         else:
             yield number, point
-    for number, point in _made(job, grid, missing, n_jobs, kept):
+    for number, point in _made(job, grid, missing, n_jobs, kept, backend):
         if kept is not None:
             kept.save(point, job.validation[0])
         yield number, point
 
 
 def _made(
-    job: Job, grid: Grid, numbers: list[int], n_jobs: int, kept: Store | None
+    job: Job, grid: Grid, numbers: list[int], n_jobs: int, kept: Store | None, backend: Any
 ) -> Generator[tuple[int, Point], None, None]:
     if not numbers:
         return
     job = job.prepared(grid[0])
+    if backend is not None:
+        yield from backend.points(bare(job), grid, numbers)
+        return
     n_workers = min(effective_n_jobs(n_jobs), len(numbers))
     if n_workers == 1:
         for number in numbers:

@@ -103,7 +103,7 @@ def work(path: Path, params: Mapping[str, Any]) -> Point:
 def share(job: Job, path: Path) -> None:
     """Write a job to a file: its arrays as they lie in memory, then what they belong to."""
     buffers: list[pickle.PickleBuffer] = []
-    text = cloudpickle.dumps(_bare(job), protocol=5, buffer_callback=buffers.append)
+    text = cloudpickle.dumps(bare(job), protocol=5, buffer_callback=buffers.append)
     places = []
     with path.open("xb") as file:
         for buffer in buffers:
@@ -126,7 +126,7 @@ def attach(path: Path) -> Job:
     return job
 
 
-def _bare(job: Job) -> Job:
+def bare(job: Job) -> Job:
     """The model unfitted, every matrix in one piece, so that it can be mapped."""
     pieces: dict[int, np.ndarray] = {}
 

@@ -337,19 +337,6 @@ def weigh_without(owned, weights, rows):
 
 
 @njit(cache=True, nogil=True)
-def sampled(n_rows, seed, share):
-    """Which rows take part in a round: those whose hash (splitmix64 of seed and row number) falls below a share."""
-    out = np.empty(n_rows, np.bool_)
-    for i in range(n_rows):
-        h = np.uint64(seed) + np.uint64(i + 1) * np.uint64(0x9E3779B97F4A7C15)
-        h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        h = h ^ (h >> np.uint64(31))
-        out[i] = float(h >> np.uint64(11)) * 2.0**-53 < share
-    return out
-
-
-@njit(cache=True, nogil=True)
 def fixed_sum(values, rows, scale):
     """Sum of some rows' values as integers (fixed point): the same for any order of the rows."""
     total = np.int64(0)

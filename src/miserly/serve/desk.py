@@ -7,12 +7,13 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from miserly.acquire import Extractor, OnDemand
+from miserly.acquire import Extractor, OnDemand, readers
 from miserly.plan import Plan
 from miserly.serve.messages import RefusedError
-from miserly.serve.rows import RowCheck, row_readers
+from miserly.serve.rows import RowCheck
 
 log = logging.getLogger("miserly.serve")
+GRACE = 5.0  # seconds
 
 
 class Post:
@@ -22,7 +23,7 @@ class Post:
         self.plan = plan
         self.check = RowCheck(plan)
         self.has_rows_at_hand = extractors is None
-        self.runner = OnDemand(plan, row_readers(plan) if extractors is None else extractors)
+        self.runner = OnDemand(plan, readers(plan.costs) if extractors is None else extractors)
         self.in_flight = 0
         self.is_retired = False
 
@@ -31,16 +32,14 @@ class Desk:
     """Takes at most `max_in_flight` requests at once; the rest are told to come back.
 
     When a new plan takes over, requests that are being answered keep the runner they began with; it is closed after the
-    last of them. Calls that hang are waited for `grace` seconds, then left behind.
+    last of them. Calls that hang are waited for some seconds, then left behind.
     """
 
-    def __init__(
-        self, plan: Plan, extractors: Iterable[Extractor] | None, max_in_flight: int, grace: float = 5.0
-    ) -> None:
+    def __init__(self, plan: Plan, extractors: Iterable[Extractor] | None, max_in_flight: int) -> None:
         if max_in_flight < 1:
             raise ValueError("A server answers at least one request at a time: max_in_flight must be 1 or more.")
         self._extractors = None if extractors is None else list(extractors)
-        self.max_in_flight, self.grace = max_in_flight, grace
+        self.max_in_flight = max_in_flight
         self.post = Post(plan, self._extractors)
         self.in_flight = 0
         self.is_draining = False
@@ -81,7 +80,7 @@ class Desk:
         task.add_done_callback(self._closing.discard)
 
     async def _end(self, post: Post) -> None:
-        left = await post.runner.aclose(self.grace)
+        left = await post.runner.aclose(GRACE)
         if left:
             log.warning("%d calls of extractors hang; they are left behind.", left)
 

@@ -4,29 +4,14 @@ that a bad row is the client's mistake and not a failure of the server's."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from difflib import get_close_matches
+from collections.abc import Mapping
 from typing import Any
 
-from miserly.acquire import Extractor, Pair, readers
+from miserly.acquire.kit import did_you_mean
 from miserly.plan import Plan
 from miserly.serve.messages import RefusedError
 
 LARGEST = int(sys.float_info.max)
-
-
-def row_readers(plan: Plan) -> list[Extractor]:
-    """Extractors that read rows, or the documents of a list, which are mappings by feature."""
-    return [replace(e, function=_of_row_or_document(e.function)) for e in readers(plan.costs)]
-
-
-def _of_row_or_document(read: Callable[..., Any]) -> Callable[..., Any]:
-    def read_either(row: Any, *others: Any) -> Any:
-        return read(row.document if type(row) is Pair else row, *others)
-
-    read_either.__name__ = read.__name__
-    return read_either
 
 
 class RowCheck:
@@ -60,11 +45,8 @@ class RowCheck:
         """Some features: each is one that the plan knows, and has a value that it can read."""
         if not features.keys() <= self._known:
             name = next(name for name in features if name not in self._known)
-            near = get_close_matches(name, self._known, 1)
-            hint = f"Did you mean {near[0]!r}? " if near else ""
-            raise RefusedError(
-                f"The plan knows no feature {name!r}.", f"{where}.{name}", f"{hint}GET /v1/plan lists its features."
-            )
+            remedy = f"GET /v1/plan lists its features.{did_you_mean(name, self._known)}"
+            raise RefusedError(f"The plan knows no feature {name!r}.", f"{where}.{name}", remedy)
         for name, value in features.items():
             if type(value) is not float:
                 self._odd(name, value, where)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from miserly.solvers.soft_graph import Classifier
 
 Floats = NDArray[np.float64]
-BENT = 0.9
+BENT = 0.7
 JITTER = 1e-9
 LEAST_BEND = 1e-3
 
@@ -66,10 +66,11 @@ def _factors(joint: Joint, k: int) -> tuple[Floats, Floats | None]:
     along[size, size] = LEAST_BEND * mass
     if not joint.graph.is_leaf(k):
         rows = _most_bent(joint.bend[:, k])
-        root = np.sqrt(joint.bend[rows, k])
-        Z = joint.H[np.ix_(rows, joint.places[k])] * root[:, None]
-        bent = np.column_stack([Z, np.zeros(len(rows)), -root])
-        along += bent.T @ bent
+        bent = joint.H.part(rows, joint.places[k]).bordered(joint.bend[rows, k])
+        along[: size - 1, : size - 1] += bent[:-1, :-1]
+        along[: size - 1, size] -= bent[:-1, -1]
+        along[size, : size - 1] -= bent[-1, :-1]
+        along[size, size] += bent[-1, -1]
     return dpotrf(along)[0], across
 
 

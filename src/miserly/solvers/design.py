@@ -28,9 +28,11 @@ CONSTANT = 8 * np.finfo(np.float64).eps
 class Design(Protocol):
     """H, rows × columns: (raw output − centre) / scale. A column that does not vary is zero, its scale is one.
 
-    All sums over rows that a solver makes go through these methods. Weights and values may have several columns.
+    All sums over rows that a solver makes go through these methods. Weights and values may have several columns. If the
+    rows are `far`, their columns are not to be fetched: products are all that is asked for.
     """
 
+    far: bool
     n_rows: int
     n_columns: int
     centre: Floats
@@ -41,8 +43,8 @@ class Design(Protocol):
         """H @ weights; columns whose weights are all zero are skipped."""
         ...
 
-    def sums(self, values: ArrayLike) -> Floats:
-        """H.T @ values."""
+    def sums(self, values: ArrayLike, columns: ArrayLike | None = None) -> Floats:
+        """H.T @ values for some columns, or all."""
         ...
 
     def gram(self, weight: ArrayLike, columns: ArrayLike | None = None) -> Floats:
@@ -53,13 +55,17 @@ class Design(Protocol):
         """One column of H."""
         ...
 
+    def close(self) -> None:
+        """Let go of rows that are far."""
+        ...
+
 
 def raw_weights(design: Design, weights: ArrayLike, intercept: ArrayLike = 0.0) -> tuple[Floats, Floats]:
     """Weights and bias of a plan node, which reads learners as they are, from those of the standardised columns.
 
     `weights` are (columns,) or (columns, k), the intercept one number or k; columns that do not vary get no weight.
     """
-    table, shape = _table(weights, design.n_columns)
+    table, shape = as_table(weights, design.n_columns)
     raw = np.where(design.varies[:, None], table / design.scale[:, None], 0.0)
     used = np.flatnonzero(raw.any(axis=1))
     bias = np.asarray(intercept, np.float64) - design.centre[used] @ raw[used]
@@ -67,18 +73,36 @@ def raw_weights(design: Design, weights: ArrayLike, intercept: ArrayLike = 0.0) 
 
 
 class _Blocks:
-    """What both kinds share: everything that is done block by block."""
+    """What both kinds share: rows that are here, all or those of one partition, and everything done block by block.
 
+    `settle` tells them how columns are standardised, for which all rows must be asked first.
+    """
+
+    far = False
     n_rows: int
     n_columns: int
     centre: Floats
     scale: Floats
     varies: NDArray[np.bool_]
 
+    def settle(self, centre: Floats, scale: Floats, varies: NDArray[np.bool_]) -> None:
+        """From now on columns are (raw output − centre) / scale, and zero where they do not vary."""
+        self.centre, self.scale, self.varies = centre, scale, varies
+
+    def scores(self, weights: ArrayLike) -> Floats:
+        """H @ weights; columns whose weights are all zero are skipped."""
+        table, shape = as_table(weights, self.n_columns)
+        used = np.flatnonzero(table.any(axis=1))
+        return self.products(used, table[used]).reshape(self.n_rows, *shape)
+
+    def products(self, columns: NDArray[np.intp], table: Floats) -> Floats:
+        """H @ weights, given those of some columns as a table."""
+        raise NotImplementedError
+
     def gram(self, weight: ArrayLike, columns: ArrayLike | None = None) -> Floats:
         """H.T @ diag(weight) @ H for some columns, or all; rows without weight are not looked at."""
         w = np.asarray(weight, np.float64)
-        chosen = np.arange(self.n_columns) if columns is None else np.asarray(columns, np.intp)
+        chosen = self._chosen(columns)
         total = np.zeros((len(chosen), len(chosen)))
         signed = bool((w < 0).any())
         for rows in self._pieces(w, len(chosen)):
@@ -89,6 +113,12 @@ class _Blocks:
                 block *= np.sqrt(part)
                 total += block @ block.T
         return total
+
+    def close(self) -> None:
+        """Nothing is to be let go of here."""
+
+    def _chosen(self, columns: ArrayLike | None) -> NDArray[np.intp]:
+        return np.arange(self.n_columns) if columns is None else np.asarray(columns, np.intp)
 
     def _pieces(self, weight: Floats | None, n_columns: int) -> Iterator[Rows]:
         """Blocks of rows; with weights, only of those that have some."""
@@ -106,57 +136,58 @@ class _Blocks:
         raise NotImplementedError
 
 
-class RawDesign(_Blocks):
+class RawRows(_Blocks):
     """Raw features as learners; the data stay where they are, in the precision they have, sparse if they are.
 
     `columns` says which features, in which order, are the columns; all as they stand if it is not given.
     """
 
-    def __init__(self, X: Any, sample_weight: ArrayLike | None = None, columns: ArrayLike | None = None) -> None:
+    def __init__(self, X: Any, columns: ArrayLike | None = None) -> None:
         self._X = X.tocsr() if issparse(X) else X
         self.features = np.arange(X.shape[1]) if columns is None else np.asarray(columns, np.intp)
         self.n_rows, self.n_columns = X.shape[0], len(self.features)
-        share = _shares(sample_weight, self.n_rows)
-        everything = np.arange(self.n_columns)
-        self.centre, self.scale = np.zeros(self.n_columns), np.ones(self.n_columns)
-        mean = np.zeros(self.n_columns)
-        for rows in self._pieces(None, self.n_columns):
-            mean += self._block(rows, everything) @ share[rows]
-        self.centre = mean
-        largest, rest = np.zeros(self.n_columns), np.zeros(self.n_columns)
-        for rows in self._pieces(None, self.n_columns):
-            block = self._block(rows, everything)
-            np.maximum(largest, np.abs(block).max(axis=1, initial=0.0), out=largest)
-            rest += block @ share[rows]
-        # what is left of a constant column after subtracting its rounded mean is not variation
-        self.varies = largest > CONSTANT * self.n_rows**0.5 * np.abs(mean)
-        self.centre, self.scale = mean + rest, np.where(self.varies, largest, 1.0)
-        square = np.zeros(self.n_columns)
-        for rows in self._pieces(None, self.n_columns):
-            block = self._block(rows, everything)
-            square += (block * block) @ share[rows]
-        self.varies &= square > 0
-        self.scale = np.where(self.varies, self.scale * np.sqrt(square), 1.0)
 
-    def scores(self, weights: ArrayLike) -> Floats:
-        """H @ weights; columns whose weights are all zero are skipped."""
-        table, shape = _table(weights, self.n_columns)
-        used = np.flatnonzero(table.any(axis=1))
+    def totals(self, share: Floats) -> Floats:
+        """Σ share · value of each column."""
+        found = np.zeros(self.n_columns)
+        for rows in self._pieces(None, self.n_columns):
+            found += self._block(rows, np.arange(self.n_columns)) @ share[rows]
+        return found
+
+    def extent(self, share: Floats) -> Floats:
+        """The largest size of each column's values, whatever the rows' shares; below it, the totals."""
+        found = np.zeros((2, self.n_columns))
+        for rows in self._pieces(None, self.n_columns):
+            block = self._block(rows, np.arange(self.n_columns))
+            np.maximum(found[0], np.abs(block).max(axis=1, initial=0.0), out=found[0])
+            found[1] += block @ share[rows]
+        return found
+
+    def squares(self, share: Floats) -> Floats:
+        """Σ share · value² of each column."""
+        found = np.zeros(self.n_columns)
+        for rows in self._pieces(None, self.n_columns):
+            block = self._block(rows, np.arange(self.n_columns))
+            found += (block * block) @ share[rows]
+        return found
+
+    def products(self, columns: NDArray[np.intp], table: Floats) -> Floats:
+        """H @ weights, given those of some columns as a table."""
         out = np.zeros((self.n_rows, table.shape[1]))
-        if len(used):
-            for rows in self._pieces(None, len(used)):
-                out[rows] = (table[used].T @ self._block(rows, used)).T
-        return out.reshape(self.n_rows, *shape)
+        if len(columns):
+            for rows in self._pieces(None, len(columns)):
+                out[rows] = (table.T @ self._block(rows, columns)).T
+        return out
 
-    def sums(self, values: ArrayLike) -> Floats:
-        """H.T @ values."""
-        table, shape = _table(values, self.n_rows)
-        out = np.zeros((self.n_columns, table.shape[1]))
-        everything = np.arange(self.n_columns)
+    def sums(self, values: ArrayLike, columns: ArrayLike | None = None) -> Floats:
+        """H.T @ values for some columns, or all."""
+        table, shape = as_table(values, self.n_rows)
+        chosen = self._chosen(columns)
+        out = np.zeros((len(chosen), table.shape[1]))
         present = np.asarray(table.any(axis=1), np.float64)
-        for rows in self._pieces(present, self.n_columns):
-            out += self._block(rows, everything) @ table[rows]
-        return out.reshape(self.n_columns, *shape)
+        for rows in self._pieces(present, len(chosen)):
+            out += self._block(rows, chosen) @ table[rows]
+        return out.reshape(len(chosen), *shape)
 
     def column(self, j: int) -> Floats:
         """One column of H."""
@@ -171,52 +202,73 @@ class RawDesign(_Blocks):
         block = np.array(part.T, np.float64, order="C")
         block -= self.centre[columns, None]
         block /= self.scale[columns, None]
-        varies = getattr(self, "varies", None)
-        if varies is not None and not varies[columns].all():
-            block[~varies[columns]] = 0.0
+        if not self.varies[columns].all():
+            block[~self.varies[columns]] = 0.0
         return block
 
 
-class TreeDesign(_Blocks):
+class RawDesign(RawRows):
+    """All rows of raw features, standardised."""
+
+    def __init__(self, X: Any, sample_weight: ArrayLike | None = None, columns: ArrayLike | None = None) -> None:
+        super().__init__(X, columns)
+        standardise_features(self, shares(sample_weight, self.n_rows))
+
+
+def standardise_features(design: Any, share: Floats) -> None:
+    """Settle a design of raw features, here or elsewhere, that tells `totals`, `extent` and `squares` of all rows."""
+    zero, one, every = np.zeros(design.n_columns), np.ones(design.n_columns), np.ones(design.n_columns, bool)
+    design.settle(zero, one, every)
+    mean = design.totals(share)
+    design.settle(mean, one, every)
+    largest, rest = design.extent(share)
+    # what is left of a constant column after subtracting its rounded mean is not variation
+    varies = largest > CONSTANT * design.n_rows**0.5 * np.abs(mean)
+    centre, scale = mean + rest, np.where(varies, largest, 1.0)
+    design.settle(centre, scale, varies)
+    square = design.squares(share)
+    varies = varies & (square > 0)
+    design.settle(centre, np.where(varies, scale * np.sqrt(square), 1.0), varies)
+
+
+class TreeRows(_Blocks):
     """Trees as learners: the number of each row's leaf in each tree, and a table of the leaves' standardised values."""
 
-    def __init__(self, trees: Trees, X: Any, sample_weight: ArrayLike | None = None) -> None:
+    def __init__(self, trees: Trees, X: Any) -> None:
         self.n_rows, self.n_columns = X.shape[0], len(trees)
-        numbers, n_leaves = _leaf_numbers(trees)
+        numbers, _ = _leaf_numbers(trees)
         self._codes = np.zeros((self.n_columns, self.n_rows), np.uint8)
         for rows, part in _dense(X):
             kernels.leaf_codes(part, trees.table, trees.used, numbers, self._codes[:, rows])
-        value = np.zeros((self.n_columns, n_leaves))
-        tree = np.repeat(np.arange(self.n_columns), np.diff(trees.start))
-        leaf = trees.is_leaf
-        value[tree[leaf], numbers[leaf]] = trees.value[leaf]
-        share = _shares(sample_weight, self.n_rows)
-        mass = np.zeros((self.n_columns, n_leaves, 1))
-        kernels.sum_by_leaf(self._codes, share[:, None], mass)
-        mass = mass[:, :, 0]
-        self.centre = np.einsum("tl,tl->t", mass, value)
-        self.centre += np.einsum("tl,tl->t", mass, value - self.centre[:, None])
-        away = np.where(mass > 0, value - self.centre[:, None], 0.0)
-        largest = np.abs(away).max(axis=1, initial=0.0)
-        self.varies = largest > CONSTANT * np.abs(self.centre)
-        spread = np.sqrt(np.einsum("tl,tl->t", mass, (away / np.where(self.varies, largest, 1.0)[:, None]) ** 2))
-        self.scale = np.where(self.varies, spread * largest, 1.0)
-        self._value = np.where(self.varies[:, None], (value - self.centre[:, None]) / self.scale[:, None], 0.0)
+        self._raw = leaf_values(trees)
 
-    def scores(self, weights: ArrayLike) -> Floats:
-        """H @ weights; columns whose weights are all zero are skipped."""
-        table, shape = _table(weights, self.n_columns)
-        used = np.flatnonzero(table.any(axis=1))
+    def settle(self, centre: Floats, scale: Floats, varies: NDArray[np.bool_]) -> None:
+        """From now on columns are (raw output − centre) / scale, and zero where they do not vary."""
+        super().settle(centre, scale, varies)
+        self._value = np.where(varies[:, None], (self._raw - centre[:, None]) / scale[:, None], 0.0)
+
+    def mass(self, share: Floats) -> Floats:
+        """The shares of the rows in each leaf, tree × leaf."""
+        found = np.zeros((*self._raw.shape, 1))
+        kernels.sum_by_leaf(self._codes, share[:, None], found)
+        return found[:, :, 0]
+
+    def products(self, columns: NDArray[np.intp], table: Floats) -> Floats:
+        """H @ weights, given those of some columns as a table."""
         out = np.zeros((self.n_rows, table.shape[1]))
-        kernels.add_leaf_values(self._codes, used, self._value, np.ascontiguousarray(table[used]), out)
-        return out.reshape(self.n_rows, *shape)
+        kernels.add_leaf_values(self._codes, columns, self._value, np.ascontiguousarray(table), out)
+        return out
 
-    def sums(self, values: ArrayLike) -> Floats:
-        """H.T @ values."""
-        table, shape = _table(values, self.n_rows)
-        by_leaf = np.zeros((*self._value.shape, table.shape[1]))
-        kernels.sum_by_leaf(self._codes, np.ascontiguousarray(table), by_leaf)
-        return np.einsum("tl,tlk->tk", self._value, by_leaf).reshape(self.n_columns, *shape)
+    def sums(self, values: ArrayLike, columns: ArrayLike | None = None) -> Floats:
+        """H.T @ values for some columns, or all."""
+        table, shape = as_table(values, self.n_rows)
+        codes, value = self._codes, self._value
+        if columns is not None:
+            chosen = self._chosen(columns)
+            codes, value = codes[chosen], value[chosen]
+        by_leaf = np.zeros((*value.shape, table.shape[1]))
+        kernels.sum_by_leaf(codes, np.ascontiguousarray(table), by_leaf)
+        return np.einsum("tl,tlk->tk", value, by_leaf).reshape(len(codes), *shape)
 
     def column(self, j: int) -> Floats:
         """One column of H."""
@@ -227,6 +279,35 @@ class TreeDesign(_Blocks):
         for i, j in enumerate(columns):
             np.take(self._value[j], self._codes[j, rows], out=block[i], mode="clip")
         return block
+
+
+class TreeDesign(TreeRows):
+    """All rows in the leaves of trees, standardised."""
+
+    def __init__(self, trees: Trees, X: Any, sample_weight: ArrayLike | None = None) -> None:
+        super().__init__(trees, X)
+        standardise_trees(self, trees, shares(sample_weight, self.n_rows))
+
+
+def standardise_trees(design: Any, trees: Trees, share: Floats) -> None:
+    """Settle a design of trees, here or elsewhere, that tells the `mass` of all rows."""
+    mass, value = design.mass(share), leaf_values(trees)
+    centre = np.einsum("tl,tl->t", mass, value)
+    centre += np.einsum("tl,tl->t", mass, value - centre[:, None])
+    away = np.where(mass > 0, value - centre[:, None], 0.0)
+    largest = np.abs(away).max(axis=1, initial=0.0)
+    varies = largest > CONSTANT * np.abs(centre)
+    spread = np.sqrt(np.einsum("tl,tl->t", mass, (away / np.where(varies, largest, 1.0)[:, None]) ** 2))
+    design.settle(centre, np.where(varies, spread * largest, 1.0), varies)
+
+
+def leaf_values(trees: Trees) -> Floats:
+    """What each leaf says, tree × number of the leaf."""
+    numbers, n_leaves = _leaf_numbers(trees)
+    value = np.zeros((len(trees), n_leaves))
+    tree, leaf = np.repeat(np.arange(len(trees)), np.diff(trees.start)), trees.is_leaf
+    value[tree[leaf], numbers[leaf]] = trees.value[leaf]
+    return value
 
 
 def _leaf_numbers(trees: Trees) -> tuple[NDArray[np.uint8], int]:
@@ -255,13 +336,13 @@ def _dense(X: Any) -> Iterator[tuple[slice, NDArray[Any]]]:
         yield rows, lines[rows].toarray()
 
 
-def _shares(sample_weight: ArrayLike | None, n_rows: int) -> Floats:
+def shares(sample_weight: ArrayLike | None, n_rows: int) -> Floats:
     """Row weights that add up to one."""
     weight = np.ones(n_rows) if sample_weight is None else np.asarray(sample_weight, np.float64)
     return weight / weight.sum()
 
 
-def _table(values: ArrayLike, n_lines: int) -> tuple[Floats, tuple[int, ...]]:
+def as_table(values: ArrayLike, n_lines: int) -> tuple[Floats, tuple[int, ...]]:
     """One or several columns as a table, and the shape that the answer has beside its lines."""
     given = np.asarray(values, np.float64)
     if len(given) != n_lines or given.ndim > 2:

@@ -39,7 +39,7 @@ class GatedNode:
         reach = traversal.reach(k)
         weight = np.maximum(task.omega, task.share) * reach
         rows = np.flatnonzero(weight > NEGLIGIBLE * weight.max(initial=0.0))
-        self.Z, self.Y = whole.block(self.columns, rows), task.targets[rows]
+        self.Z, self.Y = whole.window(self.columns, rows), task.targets[rows]
         self.loss_weight, self.cost_weight = (task.omega * reach)[rows], (task.share * reach)[rows]
         self.above, self.below = (
             traversal.loss_given(k, side, whole.loss, task.at_exit, rows).astype(np.float64) for side in (True, False)
@@ -96,7 +96,7 @@ class GatedNode:
     def _expected(self, v: Floats, cost: Floats) -> tuple[float, Floats, Floats]:
         """Expected loss and cost for given costs of the paths, the gradient with these fixed, and p̄^l."""
         beta, bias, threshold = self.parts(v)
-        scores = self.Z @ beta
+        scores = self.Z.scores(beta)
         s = soft_gate(scores @ self.direction, threshold, self.steepness)
         rest = scores + bias - self.Y
         loss = 0.5 * np.einsum("ij,ij->i", rest, rest)
@@ -108,9 +108,7 @@ class GatedNode:
         a = self.loss_weight * (c1 * loss + self.above - self.below) + self.cost_weight * (cost_up - cost_low)
         a *= self.steepness * s * (1.0 - s)
         pull = (self.loss_weight * here)[:, None] * rest
-        slope = np.concatenate(
-            [(self.Z.T @ (pull + np.outer(a, self.direction))).ravel(), pull.sum(axis=0), [-a.sum()]]
-        )
+        slope = np.concatenate([self.Z.sums(pull + np.outer(a, self.direction)).ravel(), pull.sum(axis=0), [-a.sum()]])
         mean = np.concatenate([self.R_up @ (self.cost_weight * s), self.R_low @ (self.cost_weight * (1.0 - s))])
         self._bend, self._here = np.abs((1.0 - 2.0 * s) * a) * self.steepness, self.loss_weight * here
         return value, slope, mean
@@ -140,9 +138,8 @@ class GatedNode:
     def _curvature(self) -> tuple[Floats, Floats, tuple[float, float]]:
         """The curvature of the loss in the weights, with the gate's as if it bent upwards everywhere."""
         total = float(self._here.sum())
-        centre = self._here @ self.Z / total if total > 0 else np.zeros(len(self.columns))
-        around = self.Z - centre
-        gram = around.T @ (around * (self._here + self._bend / self.n_outputs)[:, None])
+        centre = self.Z.sums(self._here) / total if total > 0 else np.zeros(len(self.columns))
+        gram = self.Z.around(centre).gram(self._here + self._bend / self.n_outputs)
         return gram, centre, (total, float(self._bend.sum()))
 
     def _metric(self, gram: Floats, centre: Floats, totals: tuple[float, float]) -> Callable[[Floats], Floats]:
@@ -165,5 +162,5 @@ class GatedNode:
     def _drop(self) -> bool:
         """Leave out small weights; they do not come back."""
         self.at, kept = drop_small(self.value, self.at, len(self.columns), self.n_outputs)
-        self.columns, self.Z = self.columns[kept], self.Z[:, kept]
+        self.columns, self.Z = self.columns[kept], self.Z.part(columns=kept)
         return not kept.all()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 STEPS = 10
 DROP_EVERY = 5
-EARLY, RENEWED = 6, 3
+EARLY, RENEWED = 4, 4
 SMALL = (0.03, 0.003)
 
 
@@ -43,7 +43,7 @@ class Joint:
         self.used = np.unique(np.concatenate([node.columns for node in whole.nodes]))
         self.norm = self.task.norm.of_columns(self.used)
         self._use([node.columns for node in whole.nodes])
-        self.H = np.ascontiguousarray(whole.block(self.used, np.arange(n_rows)))
+        self.H = whole.window(self.used)
         self.scores = np.zeros((n_rows, n_nodes, self.n_outputs))
         self.pull, self.bend = np.zeros_like(self.scores), np.zeros((n_rows, n_nodes))
         self.leave, self.mass = np.zeros(n_ends), np.zeros(n_nodes)
@@ -118,7 +118,7 @@ class Joint:
 
     def _scores(self, v: Floats) -> Floats:
         """What the weights in the list make of the rows: row × node × output."""
-        return (self.H @ self._table(v).reshape(len(self.used), -1)).reshape(self.scores.shape)
+        return self.H.scores(self._table(v).reshape(len(self.used), -1)).reshape(self.scores.shape)
 
     def _value(self, v: Floats, moves: Floats, step: float) -> float:
         """The objective at v, whose scores are the known ones and a step along `moves`."""
@@ -154,7 +154,7 @@ class Joint:
         size = np.sqrt(np.einsum("tko,tko->tk", table, table))
         self.curve = np.divide(self.task.rho, size, out=np.zeros_like(size), where=size > 0)
         self.curve += self.norm.slopes(self._paths) @ (self.on_path * self.leave).T
-        pulled = (self.H.T @ self.pull.reshape(len(self.H), -1)).reshape(table.shape)
+        pulled = self.H.sums(self.pull.reshape(len(self.pull), -1)).reshape(table.shape)
         pulled = np.where(size[:, :, None] > 0, pulled + self.curve[:, :, None] * table, 0.0)
         slope = np.empty_like(v)
         slope[self._weights] = pulled.reshape(-1)[self._cells]

@@ -24,6 +24,7 @@ Floats = NDArray[np.float64]
 START_RIDGE = 1e-3
 SMALL = 1e-3
 FLAT = 1e-10
+SLACK = 1e-2
 
 
 @dataclass(frozen=True)
@@ -143,13 +144,13 @@ class MixedNorm:
                 return fit
         return self.run()
 
-    def misses(self, beta: Floats, slack: float = 1e-2) -> bool:
+    def misses(self, beta: Floats) -> bool:
         """Whether some weight that is zero would lower the objective if it were not, by itself or with its group.
 
         Exact where a learner needs at most one acquisition that other unused ones need too; else it may say so in vain.
         """
         size = np.linalg.norm(beta, axis=1)
-        pull = np.linalg.norm(self.b - self.A @ beta, axis=1) / (1.0 + slack)
+        pull = np.linalg.norm(self.b - self.A @ beta, axis=1) / (1.0 + SLACK)
         zero = (size == 0) & (np.diag(self.A) > FLAT * np.diag(self.A).max(initial=0.0))
         owned = self.norm.needs @ ((size > 0) | (self.base > 0)).astype(np.float64) + self.shared > 0
         prices = np.where(owned, 0.0, self.norm.prices) * self.w * self.d

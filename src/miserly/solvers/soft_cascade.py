@@ -25,6 +25,7 @@ from miserly.solvers.descent import descend, drop_small, settle
 from miserly.solvers.design import Design
 from miserly.solvers.mixed_norm import AcquisitionNorm, MixedNorm
 from miserly.solvers.traversal import Graph, Traversal, soft_gate
+from miserly.solvers.window import Asked, Held, Window
 
 Floats = NDArray[np.float64]
 NEGLIGIBLE = 1e-10
@@ -179,7 +180,7 @@ class StageProblem:
         reach = cascade.traversal.reach(k)
         weight = np.maximum(task.omega, task.share) * reach
         rows = np.flatnonzero(weight > NEGLIGIBLE * weight.max())
-        self.Z = np.column_stack([task.design.column(int(j))[rows] for j in self.columns])
+        self.Z = _window(task.design, self.columns, rows)
         self.y, self.loss_weight = task.y[rows], (task.omega * reach)[rows]
         if self.is_last:
             self.beyond = np.zeros(len(rows))
@@ -218,7 +219,7 @@ class StageProblem:
         value += self._least + 0.5 * float(self._shrink @ beta**2)
         push = push + (shares * (self.later_squares @ self._slopes)) @ self.coming
         a = push * self.steepness * s * (1.0 - s)
-        slope = self.Z.T @ (pull + a) + (self._shrink + self.d**2 * self._slopes[self.columns]) * beta
+        slope = self.Z.sums(pull + a) + (self._shrink + self.d**2 * self._slopes[self.columns]) * beta
         self._bend, self._here = np.abs((1.0 - 2.0 * s) * a) * self.steepness, self.loss_weight * (1.0 - s)
         return value, np.concatenate([slope, [pull.sum(), -a.sum()]])
 
@@ -231,7 +232,7 @@ class StageProblem:
     def _gate(self, v: Floats) -> Floats:
         if self.is_last:
             return np.zeros(len(self.y))
-        return np.asarray(soft_gate(self.Z @ v[:-2], float(v[-1]), self.steepness), np.float64)
+        return np.asarray(soft_gate(self.Z.scores(v[:-2]), float(v[-1]), self.steepness), np.float64)
 
     def _squares(self, beta: Floats, shares: Floats) -> Floats:
         squares = self.before + shares**2 @ self.later_squares
@@ -240,7 +241,7 @@ class StageProblem:
 
     def _expected(self, v: Floats, s: Floats) -> tuple[float, Floats, Floats]:
         """Expected loss, its slope in the scores, and its slope in the gates."""
-        rest = self.Z @ v[:-2] + v[-2] - self.y
+        rest = self.Z.scores(v[:-2]) + v[-2] - self.y
         own = 0.5 * rest**2
         value = float(self.loss_weight @ ((1.0 - s) * own + s * self.beyond))
         return value, self.loss_weight * (1.0 - s) * rest, self.loss_weight * (self.beyond - own)
@@ -264,9 +265,8 @@ class StageProblem:
     def _metric(self) -> Callable[[Floats], Floats]:
         """The inverse of the loss's curvature, with the gate's as if it bent upwards everywhere."""
         total, bend = max(float(self._here.sum()), 1e-300), max(float(self._bend.sum()), 1e-300)
-        centre = self._here @ self.Z / total
-        around = self.Z - centre
-        M = around.T @ (around * (self._here + self._bend)[:, None])
+        centre = self.Z.sums(self._here) / total
+        M = self.Z.around(centre).gram(self._here + self._bend)
         ridge = 1e-9 * np.trace(M) / len(M) + 1e-300
         M[np.diag_indices(len(M))] += self._shrink + self.d**2 * self._slopes[self.columns] + ridge
         factor = linalg.cho_factor(M, check_finite=False)
@@ -281,8 +281,14 @@ class StageProblem:
     def _drop(self) -> bool:
         """Leave out small weights; they do not come back."""
         self.at, kept = drop_small(self.value, self.at, len(self.columns))
-        self.columns, self.Z = self.columns[kept], self.Z[:, kept]
+        self.columns, self.Z = self.columns[kept], self.Z.part(columns=kept)
         return not kept.all()
+
+
+def _window(design: Design, columns: NDArray[np.intp], rows: NDArray[np.intp]) -> Window:
+    if design.far:
+        return Asked(design, columns, rows)
+    return Held(np.column_stack([design.column(int(j))[rows] for j in columns]))
 
 
 def weighted_quantile(values: Floats, weights: Floats, share: float) -> float:

@@ -24,6 +24,7 @@ from miserly.solvers.gated_node import GatedNode
 from miserly.solvers.joint import Joint
 from miserly.solvers.mixed_norm import AcquisitionNorm, MixedNorm
 from miserly.solvers.traversal import Graph, Traversal, soft_gate
+from miserly.solvers.window import Asked, Held, Window
 
 Floats = NDArray[np.float64]
 NEGLIGIBLE = 1e-10
@@ -178,8 +179,16 @@ class SoftGraph:
         node.steepness = task.steepness or (SHARPNESS / spread if spread > 0 else 1.0)
         return node
 
-    def block(self, columns: NDArray[np.intp], rows: NDArray[np.intp]) -> Floats:
-        """Some rows of some columns of the design; columns are kept while there is room, since nodes share them."""
+    def window(self, columns: NDArray[np.intp], rows: NDArray[np.intp] | None = None) -> Window:
+        """Some columns of the design and some of its rows; if it is all, an array that lies row by row."""
+        if self.task.design.far:
+            return Asked(self.task.design, columns, rows)
+        if rows is None:
+            return Held(np.ascontiguousarray(self._block(columns, np.arange(self.task.design.n_rows))))
+        return Held(self._block(columns, rows))
+
+    def _block(self, columns: NDArray[np.intp], rows: NDArray[np.intp]) -> Floats:
+        """Columns are kept while there is room, since nodes share them."""
         out = np.empty((len(rows), len(columns)), order="F")
         for i, j in enumerate(columns):
             column = self._columns.get(int(j))
@@ -205,7 +214,7 @@ class SoftGraph:
         columns = np.unique(np.concatenate([node.columns for node in self.nodes]))
         if not max_iter or not len(columns):
             return [self.objective()]
-        widest = max(len(columns), len(self.graph) * self.task.targets.shape[1])
+        widest = max(0 if self.task.design.far else len(columns), len(self.graph) * self.task.targets.shape[1])
         if len(self.graph) <= MANY_NODES and widest * self.task.design.n_rows <= LARGE:
             return Joint(self).optimise(max_iter, tol)
         return self.sweep(max_iter, tol)
@@ -232,11 +241,11 @@ class SoftGraph:
     def _moments(self, weight: Floats, columns: NDArray[np.intp]) -> tuple[Floats, Floats, Floats, Floats]:
         """The same as `moments` for some columns."""
         rows = np.flatnonzero(weight)
-        w, Y, Z = weight[rows], self.task.targets[rows], self.block(columns, rows)
+        w, Y, Z = weight[rows], self.task.targets[rows], self.window(columns, rows)
         total = float(w.sum())
-        middle, centre = w @ Y / total, w @ Z / total
-        Z -= centre
-        return Z.T @ (Z * w[:, None]), Z.T @ (w[:, None] * (Y - middle)), centre, middle
+        middle, centre = w @ Y / total, Z.sums(w) / total
+        around = Z.around(centre)
+        return around.gram(w), around.sums(w[:, None] * (Y - middle)), centre, middle
 
     def _improve_leaf(self, k: int) -> None:
         task, node = self.task, self.nodes[k]

@@ -73,7 +73,7 @@ def fit_stages(
 
 def _dense(design: Design) -> Floats | None:
     """The design as a matrix, if it is small enough to be held."""
-    if design.n_rows * design.n_columns > DENSE_CELLS:
+    if design.far or design.n_rows * design.n_columns > DENSE_CELLS:
         return None
     return np.column_stack([design.column(j) for j in range(design.n_columns)])
 

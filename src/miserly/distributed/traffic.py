@@ -1,0 +1,19 @@
+"""What went over the wires."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What a tree, or a fit that is not boosted, cost: bytes over all connections (of answers for trees, of questions
+    too for others), messages, seconds in all and not spent computing."""
+
+    n_bytes: int = 0
+    n_messages: int = 0
+    seconds: float = 0.0
+    waited: float = 0.0
+
+    @property
+    def share(self) -> float:
+        """Which part of the time nobody computed."""
+        return self.waited / self.seconds if self.seconds else 0.0

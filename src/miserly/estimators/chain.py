@@ -1,0 +1,69 @@
+"""From boosted rounds to a plan: a chain of open gates, and the record of what was bought on the way."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from miserly.boosting import Boosted
+from miserly.costs import CostTable
+from miserly.plan import EXIT, Node
+
+
+@dataclass(frozen=True)
+class Purchase:
+    """What boosting bought: in which round, for which feature, at what price per row.
+
+    `gain` is the mean squared error of the gradients that the split removed (before the learning rate): what its price
+    was weighed against.
+    """
+
+    round: int
+    feature: str
+    acquisitions: tuple[str, ...]
+    price: float
+    gain: float
+
+
+def purchases(boosted: Boosted, costs: CostTable) -> list[Purchase]:
+    """What the rounds bought, in order."""
+    names, prices = costs.acquisitions, costs.price_list
+    return [
+        Purchase(
+            number,
+            costs.features[split.feature],
+            tuple(names[a] for a in split.bought),
+            math.fsum(prices[a] * share for a, share in zip(split.bought, split.shares)),
+            split.gain,
+        )
+        for number, this in enumerate(boosted.rounds)
+        for tree in this.trees
+        for split in tree.splits
+        if split.bought
+    ]
+
+
+def chain(outputs: Sequence[Sequence[int]], factors: np.ndarray, others: Sequence[dict[str, Any]]) -> tuple[Node, ...]:
+    """One node for each list of trees: which output each adds to, times a factor for each output.
+
+    Trees are numbered through; `others` are what else each node says.
+    """
+    nodes, first, n_outputs = [], 0, factors.shape[1]
+    for number, (to, factor, other) in enumerate(zip(outputs, factors, others), start=1):
+        weights = np.zeros((len(to), n_outputs))
+        weights[np.arange(len(to)), to] = factor[list(to)]
+        nodes.append(
+            Node(
+                learners=np.arange(first, first + len(to), dtype=np.int32),
+                weights=weights,
+                outputs=tuple(range(n_outputs)),
+                passed=number if number < len(outputs) else EXIT,
+                **other,
+            )
+        )
+        first += len(to)
+    return tuple(nodes)
