@@ -88,11 +88,9 @@ LABELS = {
     "none": lambda y: None,
     "list": lambda y: (y > 0).tolist(),
 }
+QUICK = sorted(LABELS.keys() - {"every row its own"})
 CASES = st.tuples(
-    st.sampled_from(sorted(TABLES)),
-    st.sampled_from(sorted(PRICES)),
-    st.sampled_from(TRADEOFFS),
-    st.sampled_from(sorted(LABELS)),
+    st.sampled_from(sorted(TABLES)), st.sampled_from(sorted(PRICES)), st.sampled_from(TRADEOFFS), st.sampled_from(QUICK)
 )
 
 
@@ -155,3 +153,10 @@ def test_all_odd_input(name):
     cases += [("plain", price, tradeoff, label) for price in PRICES for tradeoff in TRADEOFFS for label in LABELS]
     ends = [check(name, case) for case in cases]
     assert {"fitted", "refused"} <= set(ends)
+
+
+def test_numbers_too_large_to_square():
+    """ASTC and Cronus answered with infinities."""
+    for name in ("ASTCRegressor", "CSTCRegressor", "CronusRegressor"):
+        with pytest.raises(ValueError, match="y has numbers beyond 1e\\+150"):
+            model_of(name, CostTable.uniform()).fit(X, 1e300 * Y)

@@ -12,6 +12,7 @@ from miserly.estimators.base import PlanEstimator, PlanRegressor
 from miserly.estimators.dictionary import Learners, find_learners, reads_missing
 
 Floats = NDArray[np.float64]
+MOST = 1e150
 
 
 class Ready(NamedTuple):
@@ -41,6 +42,8 @@ class LearnerEstimator(PlanEstimator):
                 f"{type(self).__name__} over raw features is linear and cannot read categories as numbers: "
                 f"{sorted(self.categories_)}. Give one column per category, or a dictionary of trees."
             )
+        if isinstance(self, PlanRegressor) and np.abs(y).max() > MOST:
+            raise ValueError(f"y has numbers beyond {MOST:g}, whose squares cannot be added up. Divide y by something.")
         targets = self._targets(y)
         learners = find_learners(self.dictionary, self._bound_costs(), X, y, weights)
         return Ready(learners, y, targets, np.ones(len(y)) if weights is None else weights)
