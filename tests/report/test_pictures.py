@@ -106,6 +106,15 @@ def test_the_drawing_of_a_tree():
     assert frame[1]["label"] == pytest.approx(seen.rows.y[seen.visits[:, 1]].mean())
 
 
+def test_a_plan_draws_itself(tmp_path):
+    seen = observe("binary_tree")
+    figure = seen.plan.plot(seen.rows.X, seen.rows.y.tolist(), path=tmp_path / "plan.png")
+    assert (tmp_path / "plan.png").stat().st_size > 1000
+    written = {text.get_text() for ax in figure.axes for text in ax.texts}
+    assert written == {text.get_text() for text in PlanPicture(seen).plot().texts}
+    assert written
+
+
 def test_the_drawing_of_a_cascade_tells_the_most_frequent_class():
     seen = observe("confident")
     frame = PlanPicture(seen).frame()

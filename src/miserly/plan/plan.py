@@ -21,6 +21,7 @@ from miserly.plan.lightgbm_text import to_lightgbm
 from miserly.plan.matrix import as_matrix, query_numbers
 from miserly.plan.node import EXIT, Gate, Node
 from miserly.plan.onnx_model import to_onnx
+from miserly.plan.pictures import draw
 from miserly.plan.program import Join, Program
 from miserly.plan.run import Run, run, stages
 from miserly.plan.truncate import affordable_nodes
@@ -426,6 +427,10 @@ class Plan(Frozen):
     def to_dot(self) -> str:
         """The graph in Graphviz's language."""
         return describe.to_dot(self)
+
+    def plot(self, X: Any, y: Any, path: str | Path | None = None, ax: Any = None) -> Any:
+        """Draw who goes where among some rows, and what each node buys; with a path, write the picture there."""
+        return draw("plan", self, X=X, y=y, path=path, ax=ax)
 
     def to_onnx(self) -> Any:
         """An ONNX model of a plan in which all rows go the same way: trees or raw features, in single precision."""

@@ -2,7 +2,7 @@
 
 from miserly.report.boundary import BoundaryPicture
 from miserly.report.calibration import CalibrationPicture
-from miserly.report.drawing import PlanPicture
+from miserly.report.drawing import PlanPicture, plot_plan
 from miserly.report.frontier import FrontierPicture, plot_frontier
 from miserly.report.leaves import LeavesPicture
 from miserly.report.observed import Observed, Rows
@@ -26,6 +26,7 @@ __all__ = [
     "TiersPicture",
     "load_run",
     "plot_frontier",
+    "plot_plan",
     "save_run",
     "write_report",
 ]

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
 
-from miserly.plan import EXIT
+from miserly.plan import EXIT, Plan
 from miserly.report.graph import Box, boxes, names
-from miserly.report.observed import Observed
-from miserly.report.style import COLOURS, FAINT, INK, Picture
+from miserly.report.observed import Observed, Rows
+from miserly.report.style import COLOURS, FAINT, INK, Picture, drawn
 
 WRITTEN = 3
 
@@ -178,3 +180,8 @@ def _who(record: dict[str, Any]) -> str:
     label = record["label"]
     told = "" if label is None else f", {label}" if isinstance(label, str) else f", mean {label:.3g}"
     return f"{record['share']:.0%} of rows{told}"
+
+
+def plot_plan(plan: Plan, X: Any, y: Any, path: str | Path | None = None, ax: Axes | None = None) -> Figure:
+    """Draw a plan with the rows that go through it: what `plan.plot()` calls."""
+    return drawn(PlanPicture(Observed.of(plan, Rows(np.asarray(X), np.asarray(y)))), path, ax)

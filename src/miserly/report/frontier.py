@@ -16,7 +16,7 @@ from miserly.frontiers import Frontier, Point
 from miserly.report.intervals import half_width, parts_left, replicates
 from miserly.report.observed import Observed, Rows
 from miserly.report.prefixes import prefixes
-from miserly.report.style import FAINT, INK, Picture, figure_of, series
+from miserly.report.style import FAINT, INK, Picture, drawn, series
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,10 +118,7 @@ def plot_frontier(
     **options: Any,
 ) -> Figure:
     """Draw sweeps on one axis, and write the picture if there is a path: what `front.plot()` calls."""
-    figure = figure_of(FrontierPicture(fronts, chosen, on=on, **options).plot(ax))
-    if path is not None:
-        figure.savefig(path, dpi=150)
-    return figure
+    return drawn(FrontierPicture(fronts, chosen, on=on, **options), path, ax)
 
 
 def _scale_costs(ax: Axes, costs: Sequence[float]) -> None:

@@ -40,7 +40,15 @@ class Picture:
 
     def save(self, path: str | Path) -> None:
         """Draw and write a file: .png, .svg, .pdf."""
-        figure_of(self.plot()).savefig(path, dpi=150)
+        drawn(self, path)
+
+
+def drawn(picture: Picture, path: str | Path | None = None, ax: Axes | None = None) -> Figure:
+    """Draw a picture, and write it if there is a path."""
+    figure = figure_of(picture.plot(ax))
+    if path is not None:
+        figure.savefig(path, dpi=150)
+    return figure
 
 
 def figure_of(ax: Axes) -> Figure:
