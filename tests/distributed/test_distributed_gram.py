@@ -125,7 +125,7 @@ MODELS = {
     ),
     "ASTC over trees": (
         "words",
-        lambda: ms.ASTCClassifier(costs(), 3.0, dictionary=ms.GreedyMiserRegressor(costs(), 0.0, 5)),
+        lambda: ms.ASTCClassifier(costs(), 3.0, dictionary=ms.GreedyMiserClassifier(costs(), 0.0, 5)),
     ),
     "soft cascade": ("rare", lambda: ms.baselines.SoftCascadeClassifier(costs(), 0.1, max_iter=5)),
 }

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from distributed import Client, Future, wait
+from distributed import CancelledError, Client, Future, wait
 from distributed.scheduler import KilledWorker
 
-from miserly.boosting import BackendLostError
 from miserly.distributed.waiting import CHECK_SECONDS, workers
 from miserly.frontiers.front import Point
 from miserly.frontiers.job import Job
@@ -17,7 +17,7 @@ from miserly.frontiers.workers import WorkerDiedError
 from miserly.kernels.threads import threads
 
 logger = logging.getLogger(__name__)
-ATTEMPTS = 5
+MOST_LOST = 3
 
 
 def points_on_cluster(
@@ -25,33 +25,35 @@ def points_on_cluster(
 ) -> Iterator[tuple[int, Point]]:
     """The points of the grid with these numbers as they are finished.
 
-    A point whose worker is lost is made again on another, the others are not touched. If it kills several, the sweep
-    ends with WorkerDiedError.
+    A point whose worker is lost is made again on another, the others are not touched. If all workers that had the data
+    are lost, the rest begins again, its first point alone. One that kills several ends the sweep with WorkerDiedError.
     """
-    died: list[int] = []
-    for _ in range(ATTEMPTS):
+    waiting, times_lost, alone = list(numbers), Counter[int](), False
+    while waiting:
         workers(client)
         shared = client.scatter(job, broadcast=True, hash=False)
-        running = {client.submit(work, shared, grid[number], pure=False): number for number in numbers}
+        begun = waiting[:1] if alone else list(waiting)
+        running = {client.submit(work, shared, grid[number], pure=False): number for number in begun}
+        died: list[int] = []
         lost: list[int] = []
         while running:
             for future in _finished(client, running):
                 number = running.pop(future)
                 if future.status == "finished":
+                    waiting.remove(number)
                     yield number, future.result()
                 elif future.status == "error" and not isinstance(error := future.exception(), KilledWorker):
                     raise error
-                elif future.status == "error":
-                    died.append(number)
                 else:
-                    lost.append(number)
+                    (died if future.status == "error" else lost).append(number)
             if died:
                 raise WorkerDiedError(sorted(died))
-        if not lost:
-            return
-        logger.warning("All workers that had the data were lost: they are sent again for %d points.", len(lost))
-        numbers = lost
-    raise BackendLostError(f"The data of the sweep were lost {ATTEMPTS} times. Sweep on a cluster that stays.")
+        times_lost.update(lost)
+        if alone and lost and times_lost[lost[0]] >= MOST_LOST:
+            raise WorkerDiedError(lost)
+        if lost:
+            logger.warning("All workers that had the data were lost: they are sent again for %d points.", len(waiting))
+        alone = bool(lost)
 
 
 def work(job: Job, params: Mapping[str, Any]) -> Point:
@@ -67,3 +69,6 @@ def _finished(client: Client, futures: Mapping[Future, int]) -> list[Future]:
             return list(wait(list(futures), timeout=CHECK_SECONDS, return_when="FIRST_COMPLETED").done)
         except TimeoutError:
             workers(client)
+        except CancelledError:  # what they need is gone with its last worker
+            if done := [future for future in futures if future.done()]:
+                return done
