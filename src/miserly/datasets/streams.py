@@ -13,7 +13,7 @@ import numpy as np
 from miserly.datasets.csv_lines import csv_lines
 from miserly.datasets.frames import as_table, exact
 from miserly.datasets.letor import letor_width, stream_letor
-from miserly.datasets.tables import Table, table_of, whole_if_possible
+from miserly.datasets.tables import Table, feature_names, table_of, whole_if_possible
 
 BLOCK_CELLS = 1 << 23
 Paths = str | Path | Sequence[str | Path]
@@ -74,9 +74,7 @@ class ParquetStream(RowStream):
         super().__init__(paths)
         self._label, self._qid = label, qid
         first = self._open(self.paths[0]).schema_arrow
-        for name in (label, qid):
-            if name is not None and name not in first.names:
-                raise ValueError(f"'{self.paths[0]}' has no column {name!r}. It has: {', '.join(first.names[:20])}.")
+        self.features = feature_names(self.paths[0], first.names, label, qid)
         for path in self.paths[1:]:
             schema = self._open(path).schema_arrow
             if schema.names != first.names or schema.types != first.types:
@@ -84,9 +82,6 @@ class ParquetStream(RowStream):
                     f"'{path}' has other columns than '{self.paths[0]}': {_difference(first, schema)}. "
                     "All files must have the same columns of the same types."
                 )
-        self.features = tuple(name for name in first.names if name not in (label, qid))
-        if not self.features:
-            raise ValueError(f"'{self.paths[0]}' has no feature columns.")
         as_table(first.empty_table().select(self.features), None, None, f"'{self.paths[0]}'", empty=True)
         single = all(str(first.field(name).type) == "float" for name in self.features)
         self.dtype = np.float32 if single else np.float64
@@ -153,12 +148,7 @@ class CsvStream(RowStream):
         for path in self.paths[1:]:
             if self._read_header(path) != self._header:
                 raise ValueError(f"'{path}' has another header than '{self.paths[0]}'. All files must have the same.")
-        for name in (label, qid):
-            if name is not None and name not in self._header:
-                raise ValueError(f"'{self.paths[0]}' has no column {name!r}. It has: {', '.join(self._header[:20])}.")
-        self.features = tuple(name for name in self._header if name not in (label, qid))
-        if not self.features:
-            raise ValueError(f"'{self.paths[0]}' has no feature columns.")
+        self.features = feature_names(self.paths[0], self._header, label, qid)
 
     @property
     def identity(self) -> dict[str, Any]:

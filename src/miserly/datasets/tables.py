@@ -40,24 +40,30 @@ def read_csv(path: str | Path, label: str | None = None, qid: str | None = None)
         rows = list(lines)
     if not rows:
         raise ValueError(f"'{path}' has a header but no rows.")
+    return table_of(path, header, rows, label, qid)
+
+
+def feature_names(path: str | Path, header: Sequence[str], label: str | None, qid: str | None) -> tuple[str, ...]:
+    """The columns that are neither label nor query id; a file that lacks one of these, or has no others, is refused."""
     for name in (label, qid):
         if name is not None and name not in header:
             raise ValueError(f"'{path}' has no column {name!r}. It has: {', '.join(header[:20])}.")
-    if not set(header) - {label, qid}:
+    features = tuple(name for name in header if name not in (label, qid))
+    if not features:
         raise ValueError(f"'{path}' has no feature columns.")
-    return table_of(path, header, rows, label, qid)
+    return features
 
 
 def table_of(
     path: str | Path, header: Sequence[str], rows: Sequence[Line], label: str | None, qid: str | None
 ) -> Table:
     """The table of some lines of a CSV file."""
+    features = feature_names(path, header, label, qid)
     places, lines = zip(*rows)
     columns = dict(zip(header, zip(*lines)))
     where = Where(str(path), places)
     y = _labels(columns[label], label, where) if label is not None else None
     ids = _query_ids(columns[qid], qid, where) if qid is not None else None
-    features = tuple(name for name in header if name not in (label, qid))
     return Table(np.column_stack([_numbers(columns[name], name, where) for name in features]), features, y, ids)
 
 

@@ -212,14 +212,7 @@ class DaskBackend(BackendOfRows):
         reply = self._shelves.ask([*self._queue, *commands])
         n_put_off = len(self._queue)
         self._queue.clear()
-        seconds = time.perf_counter() - started
-        tree = self._tree
-        self._tree = Traffic(
-            tree.n_bytes + reply.n_bytes,
-            tree.n_messages + 1,
-            tree.seconds + seconds,
-            tree.waited + max(0.0, seconds - reply.seconds),
-        )
+        self._tree = self._tree.and_message(reply.n_bytes, time.perf_counter() - started, reply.seconds)
         return reply.answers[n_put_off:]
 
     def _forget(self) -> None:

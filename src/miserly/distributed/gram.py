@@ -192,14 +192,8 @@ class PinnedRows:
         started = time.perf_counter()
         answers, seconds = self._shelves.each(what, rows, common)
         took = time.perf_counter() - started
-        known, n_holders = self._traffic[0], len(set(self._shelves.holder.values()))
-        sent = size([*rows.values()]) + n_holders * size(common)
-        self._traffic[0] = Traffic(
-            known.n_bytes + sent + size([*answers.values()]),
-            known.n_messages + 1,
-            known.seconds + took,
-            known.waited + max(0.0, took - seconds),
-        )
+        sent = size([*rows.values()]) + len(set(self._shelves.holder.values())) * size(common)
+        self._traffic[0] = self._traffic[0].and_message(sent + size([*answers.values()]), took, seconds)
         return [answers[number] for number in rows]
 
     def _place(self) -> None:

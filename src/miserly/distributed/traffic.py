@@ -1,5 +1,7 @@
 """What went over the wires."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 
@@ -12,6 +14,11 @@ class Traffic:
     n_messages: int = 0
     seconds: float = 0.0
     waited: float = 0.0
+
+    def and_message(self, n_bytes: int, seconds: float, computing: float) -> Traffic:
+        """With one message more, which took so long and was computed on for a part of it."""
+        waited = self.waited + max(0.0, seconds - computing)
+        return Traffic(self.n_bytes + n_bytes, self.n_messages + 1, self.seconds + seconds, waited)
 
     @property
     def share(self) -> float:
