@@ -44,6 +44,32 @@ def test_a_value_lies_in_the_bin_of_the_cuts_below_it(values, max_bins):
         assert present.min() <= cut < present.max()
 
 
+@settings(max_examples=200, deadline=None)
+@given(arrays(np.float64, st.integers(1, 300), elements=st.integers(0, 60).map(float)), st.integers(2, 40))
+def test_cuts_are_those_of_a_slow_walk_over_all_values(values, max_bins):
+    _, cuts, _ = column(values, max_bins=max_bins)
+    assert cuts.tolist() == slow_cuts(values, max_bins)
+
+
+def slow_cuts(values, max_bins):
+    """Value by value: heavy ones get a bin of their own, light ones are cut whenever another even part is full."""
+    distinct, counts = np.unique(values, return_counts=True)
+    heavy = counts >= (-(-len(values) // max_bins) if len(distinct) > max_bins else 1)
+    before_heavy = np.append(~heavy[:-1] & heavy[1:], False)
+    room = max_bins - heavy.sum() - before_heavy.sum()
+    if room < 1 and len(distinct) > max_bins:
+        heavy[:], before_heavy[:], room = False, False, max_bins
+    light = counts[~heavy].sum()
+    cuts, seen, passed = [], 0, 0
+    for k in range(len(distinct) - 1):
+        seen += 0 if heavy[k] else counts[k]
+        full = seen * room >= (passed + 1) * light
+        if len(cuts) < max_bins - 1 and (heavy[k] or full or before_heavy[k]):
+            cuts.append((distinct[k] + distinct[k + 1]) / 2)
+            passed = seen * room // light if light else 0
+    return cuts
+
+
 @pytest.mark.parametrize("n_distinct", [1, 2, 7, 254, 255])
 def test_few_distinct_values_get_a_bin_each(n_distinct):
     rng = np.random.default_rng(n_distinct)

@@ -117,7 +117,7 @@ def test_traffic_is_logged_and_is_what_the_formula_says(client):
     trees = backend.traffic
     assert len(trees) == 4
     edges, counted, histogram = 2, 4, 256 * N_FEATURES * 8
-    for tree in trees:
+    for number, tree in enumerate(trees):
         assert 0 <= tree.share <= 1
-        assert tree.n_messages <= 8
+        assert tree.n_messages <= 8 - (number > 1)
         assert edges * counted * histogram <= tree.n_bytes <= edges * counted * histogram + 4000

@@ -107,7 +107,11 @@ class BackendOfRows(ABC):
         largest = float(self._largest[0, self._outputs].max())
         bits = min(23, 38 - math.ceil(math.log2(max(2, self.n_rows))))
         scale = ((1 << bits) - 1) / largest if largest > 0 else 1.0
-        return self._ask("begin", self._outputs, scale), self._unit / scale
+        return self._begin(self._outputs, scale), self._unit / scale
+
+    def _begin(self, outputs: list[int], scale: float) -> NodeSums:
+        sums: NodeSums = self._ask("begin", outputs, scale)
+        return sums
 
     def histograms(self, nodes: Sequence[int], features: np.ndarray) -> np.ndarray:
         counted: np.ndarray = self._ask("histograms", list(nodes), features)

@@ -27,7 +27,7 @@ from miserly.boosting import (
     check_row_count,
     weight_unit,
 )
-from miserly.boosting.binning import chosen_rows
+from miserly.boosting.binning import COLUMNS_AT_ONCE, chosen_rows
 from miserly.boosting.exact import mean_of_sums
 from miserly.distributed.border import Border
 from miserly.distributed.gram import DaskTable
@@ -41,8 +41,8 @@ from miserly.frontiers.front import Point
 from miserly.frontiers.job import Job
 
 logger = logging.getLogger(__name__)
-FEATURES_AT_ONCE = 64
 MOST_REPAIRS = 5
+NEAR = {"allow_other_workers": True, "pure": False}
 
 
 class DaskBackend(BackendOfRows):
@@ -106,6 +106,7 @@ class DaskBackend(BackendOfRows):
         self._repairs = 0
         self._forget()
         self._next_largest: np.ndarray | None = None
+        self._of_roots = (np.empty(0, np.int32),) * 2
         self.traffic, self._tree, self._growing = [], Traffic(), False
         if isinstance(loss, LambdaRankLoss) and not self._border.has_queries:
             raise ValueError("lambdarank compares the rows of a query: on a cluster give qid.")
@@ -174,11 +175,12 @@ class DaskBackend(BackendOfRows):
             for number, first in border.first.items():
                 begin, end = np.searchsorted(chosen, [first, first + border.sizes[number]])
                 rows[number] = chosen[begin:end] - first
-        blocks = [(f, min(f + FEATURES_AT_ONCE, n_features)) for f in range(0, n_features, FEATURES_AT_ONCE)]
-        found = []
+        blocks = [(f, min(f + COLUMNS_AT_ONCE, n_features)) for f in range(0, n_features, COLUMNS_AT_ONCE)]
+        places, found = border.places(), []
         for first, last in blocks:
             parts = [
-                self._client.submit(sample, border.parts[n], rows[n], first, last, pure=False) for n in border.sizes
+                self._client.submit(sample, border.parts[n], rows[n], first, last, workers=places[n], **NEAR)
+                for n in border.sizes
             ]
             found.append(self._client.submit(cuts_of, max_bins, *parts, pure=False))
         border.wait(found)
@@ -253,10 +255,19 @@ class DaskBackend(BackendOfRows):
         self._draw(number)
 
     def begin(self, outputs: Sequence[int] = (0,)) -> tuple[NodeSums, float]:
+        """The sums of the root; with its histograms, if the last roots asked for the same features, or ever fewer."""
         self._note_tree()
         self._growing = True
         self._forget()
         return super().begin(outputs)
+
+    def _begin(self, outputs: list[int], scale: float) -> NodeSums:
+        before, last = self._of_roots
+        if not len(last) or not np.isin(last, before).all():
+            return super()._begin(outputs, scale)
+        sums, counted = self._send([("begin", (outputs, scale)), ("histograms", ([0], last))])
+        self._counted = (0, last, counted)
+        return sums
 
     def apply(self, split: Split, ahead: Ahead | None = None) -> None:
         self._tell("apply", split)
@@ -276,6 +287,8 @@ class DaskBackend(BackendOfRows):
         return self._known[node]
 
     def histograms(self, nodes: Sequence[int], features: np.ndarray) -> np.ndarray:
+        if 0 in nodes:
+            self._of_roots = (self._of_roots[1], features)
         if self._counted is not None and list(nodes) == [self._counted[0]]:
             _, known, counted = self._counted
             if np.isin(features, known).all():

@@ -34,7 +34,9 @@ class Border:
         self.n_features, self.categories = self._expected.n_features, dict(self._expected.categories)
         self.names = _names(self._expected.columns)
         self.parts: dict[int, Future] = {}
-        found = self._fetch_and_look()
+        self.sizes = dict.fromkeys(range(self._source.n_parts), 0)
+        self.fetch()
+        found: list[About] = self.ask(about, dict.fromkeys(self.sizes, (numeric,)))
         self.sizes = {number: one.n_rows for number, one in enumerate(found) if one.n_rows}
         if not self.sizes:
             raise ValueError("X has no rows, or all weights are zero: nothing is left to learn from.")
@@ -79,19 +81,6 @@ class Border:
     def release(self) -> None:
         """The arrays are needed no more."""
         self.parts = {}
-
-    def _fetch_and_look(self) -> list[About]:
-        for attempt in range(ATTEMPTS):
-            self.fetch(range(self._source.n_parts))
-            looks = [self._client.submit(about, p, self._expected.numeric, pure=False) for p in self.parts.values()]
-            try:
-                self.wait(looks)
-                found: list[About] = self._client.gather(looks)
-                return found
-            except RowsLostError:
-                if attempt == ATTEMPTS - 1:
-                    raise
-        raise AssertionError
 
 
 def _expected(X: Any, numeric: bool, missing: bool) -> Expected:

@@ -1,8 +1,10 @@
 """From a column of numbers to bins: where to cut, and which bin a value falls in."""
 
+import numpy as np
 from numba import njit
 
 MISSING = 255
+U = np.uint64
 
 
 @njit(cache=True, nogil=True)
@@ -12,6 +14,25 @@ def _run_end(values, i):
     while j < values.size and values[j] == values[i]:
         j += 1
     return j
+
+
+@njit(cache=True, nogil=True)
+def _more_than(values, n_distinct):
+    """Whether there are more distinct values than this."""
+    i = 0
+    while i < values.size and n_distinct >= 0:
+        i = _run_end(values, i)
+        n_distinct -= 1
+    return n_distinct < 0
+
+
+@njit(cache=True, nogil=True)
+def _has_run(values, length):
+    """Whether a value stands so many times."""
+    for i in range(values.size - length + 1):
+        if values[i] == values[i + length - 1]:
+            return True
+    return False
 
 
 @njit(cache=True, nogil=True)
@@ -41,19 +62,22 @@ def find_cuts(values, max_bins, cuts):
     get a bin each; a value heavier than the mean bin gets its own, as long as there are bins enough.
     """
     n = values.size
-    n_distinct = 1 if n else 0
-    for i in range(1, n):
-        n_distinct += values[i] != values[i - 1]
-    heavy = -(-n // max_bins) if n_distinct > max_bins else 1
-    room, light = _room(values, max_bins, heavy)
-    if room < 1 and n_distinct > max_bins:
-        heavy, room, light = n + 1, max_bins, n
+    heavy, room, light = 1, max_bins, n
+    if _more_than(values, max_bins):
+        heavy = -(-n // max_bins)
+        if _has_run(values, heavy):
+            room, light = _room(values, max_bins, heavy)
+        if room < 1:
+            heavy, room, light = n + 1, max_bins, n
+    some_heavy = heavy == 1 or light < n
 
     n_cuts = 0
     seen = 0
     passed = 0
     i = 0
     while i < n:
+        if not some_heavy:
+            i = seen = max(i, -(-(passed + 1) * n // room) - 1)
         j = _run_end(values, i)
         if j == n or n_cuts == max_bins - 1:
             break
@@ -72,16 +96,18 @@ def find_cuts(values, max_bins, cuts):
 
 @njit(cache=True, nogil=True)
 def encode(values, cuts, bins):
-    """Bin of each value: the number of cuts below it, by a branchless search over cuts padded with infinity."""
+    """Bin of each value: the number of cuts below it, by a branchless search over cuts padded with infinity.
+
+    An unsigned place needs no look whether it counts from the end.
+    """
     for i in range(values.size):
         x = values[i]
-        at = 0
-        at += 128 if cuts[at + 127] < x else 0
-        at += 64 if cuts[at + 63] < x else 0
-        at += 32 if cuts[at + 31] < x else 0
-        at += 16 if cuts[at + 15] < x else 0
-        at += 8 if cuts[at + 7] < x else 0
-        at += 4 if cuts[at + 3] < x else 0
-        at += 2 if cuts[at + 1] < x else 0
-        at += 1 if cuts[at] < x else 0
+        at = U(128) if cuts[127] < x else U(0)
+        at += U(64) if cuts[at + U(63)] < x else U(0)
+        at += U(32) if cuts[at + U(31)] < x else U(0)
+        at += U(16) if cuts[at + U(15)] < x else U(0)
+        at += U(8) if cuts[at + U(7)] < x else U(0)
+        at += U(4) if cuts[at + U(3)] < x else U(0)
+        at += U(2) if cuts[at + U(1)] < x else U(0)
+        at += U(1) if cuts[at] < x else U(0)
         bins[i] = MISSING if x != x else at
