@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -40,8 +40,8 @@ class Backend(Protocol):
     def histograms(self, nodes: Sequence[int], features: np.ndarray) -> np.ndarray:
         """Sums by bin: node × lane × feature × 256."""
 
-    def apply(self, split: Split, ahead: Ahead | None = None) -> None:
-        """Partition a node's rows. A backend that is far away may count `ahead` at once."""
+    def apply(self, split: Split, ahead: Callable[[], Ahead] | None = None) -> None:
+        """Partition a node's rows. A backend that is far away may count at once what comes `ahead`."""
 
     def sums(self, node: int) -> NodeSums:
         """The sums of a node that came from a split."""
@@ -117,7 +117,7 @@ class BackendOfRows(ABC):
         counted: np.ndarray = self._ask("histograms", list(nodes), features)
         return counted
 
-    def apply(self, split: Split, ahead: Ahead | None = None) -> None:
+    def apply(self, split: Split, ahead: Callable[[], Ahead] | None = None) -> None:
         self._tell("apply", split)
 
     def sums(self, node: int) -> NodeSums:

@@ -23,6 +23,7 @@ from miserly.kernels import histograms as kernels
 
 SLACK = 1.0 + 1e-9
 LEAST_GAIN = 1e-12
+NO_TABLES = (np.empty(0), np.empty(0, np.int32), np.empty(0), np.empty(0, np.int32), np.empty(0, bool))
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,7 @@ class Grower:
         self._splits.append(split)
         last = len(self._leaves) + 1 >= self._most_leaves
         closed = last or self._too_deep(leaf.depth + 1)
-        self._backend.apply(split, None if closed else self._ahead(leaf, split))
+        self._backend.apply(split, None if closed else lambda: self._ahead(leaf, split))
         self._shop.divide(leaf.node, split.left)
         pair = (split.left, split.left + 1)
         children = [self._leaf(n, leaf.depth + 1, None if closed else self._backend.sums(n)) for n in pair]
@@ -219,10 +220,7 @@ class Grower:
             leaf.place[features] = n_counted + np.arange(len(features))
             leaf.histograms = np.concatenate([leaf.histograms, histograms], axis=1) if n_counted else histograms
             self._find(leaf, features, histograms)
-        may_pay = (leaf.gains > LEAST_GAIN * leaf.bound) & (leaf.prices < leaf.bound)
-        net = np.where(may_pay, leaf.gains - leaf.prices, -np.inf)
-        f = int(np.argmax(net))
-        leaf.best = (float(net[f]), f)
+        leaf.best = kernels.best_net(leaf.gains, leaf.prices, LEAST_GAIN * leaf.bound, leaf.bound)
 
     def _find(self, leaf: _Leaf, features: np.ndarray, histograms: np.ndarray) -> None:
         n_bins, sums, found = self._backend.data.n_bins, leaf.sums, (leaf.gains, leaf.cuts, leaf.missing_right)
@@ -237,12 +235,11 @@ class Grower:
 
     def _leaf(self, node: int, depth: int, sums: NodeSums | None) -> _Leaf:
         """A leaf; one whose sums nobody needs is not split any more."""
-        is_open = sums is not None and not self._too_deep(depth) and sums.n_rows >= 2 * self._min_rows
-        n = self._backend.data.n_features if is_open else 0
-        bound = self._scale * sums.spread * SLACK if sums is not None and is_open else 0.0
-        prices = self._shop.prices_in(node) if is_open else np.empty(0)
+        if sums is None or self._too_deep(depth) or sums.n_rows < 2 * self._min_rows:
+            return _Leaf(node, depth, sums, 0.0, False, *NO_TABLES)
+        n, bound = self._backend.data.n_features, self._scale * sums.spread * SLACK
         tables = (np.full(n, -1, np.int32), np.full(n, -np.inf), np.zeros(n, np.int32), np.zeros(n, bool))
-        return _Leaf(node, depth, sums, bound, is_open, prices, *tables)
+        return _Leaf(node, depth, sums, bound, True, self._shop.prices_in(node), *tables)
 
     def _wanted(self, leaf: _Leaf) -> np.ndarray:
         """Features that might pay in a leaf: a split cannot gain more than the squared error left there."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -269,9 +269,9 @@ class DaskBackend(BackendOfRows):
         self._counted = (0, last, counted)
         return sums
 
-    def apply(self, split: Split, ahead: Ahead | None = None) -> None:
+    def apply(self, split: Split, ahead: Callable[[], Ahead] | None = None) -> None:
         self._tell("apply", split)
-        self._split = (split, ahead)
+        self._split = (split, None if ahead is None else ahead())
 
     def sums(self, node: int) -> NodeSums:
         """The sums of a child; with those of the other, and with the histograms that will be asked next."""

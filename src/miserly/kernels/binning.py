@@ -29,10 +29,10 @@ def _more_than(values, n_distinct):
 @njit(cache=True, nogil=True)
 def _has_run(values, length):
     """Whether a value stands so many times."""
+    found = False
     for i in range(values.size - length + 1):
-        if values[i] == values[i + length - 1]:
-            return True
-    return False
+        found |= values[i] == values[i + length - 1]
+    return found
 
 
 @njit(cache=True, nogil=True)

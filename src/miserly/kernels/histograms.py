@@ -252,6 +252,18 @@ def best_splits_of_lanes(
 
 
 @njit(cache=True, nogil=True)
+def best_net(gains, prices, least, bound):
+    """The best gain less price of the features that gain more than `least` and cost less than `bound`, and which."""
+    best = -np.inf
+    feature = 0
+    for f in range(gains.size):
+        if gains[f] > least and prices[f] < bound and gains[f] - prices[f] > best:
+            best = gains[f] - prices[f]
+            feature = f
+    return best, feature
+
+
+@njit(cache=True, nogil=True)
 def partition(column, lane, rows, packed, cut, missing_right, spare_rows, spare_packed):
     """Reorder a node's rows (and gradients) in place, left child first, each side in its old order.
 

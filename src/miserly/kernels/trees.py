@@ -13,36 +13,68 @@ BLOCK = 64
 
 
 @njit(cache=True, nogil=True, inline="always")
+def _right(v, threshold, missing_right):
+    """Whether a value goes right."""
+    return (v > threshold) | (missing_right & (v != v))
+
+
+@njit(cache=True, nogil=True, inline="always")
 def _leaf(x, start, depth, feature, threshold, left, missing_right):
     """Place of the leaf that a row falls in."""
     at = start
     for _ in range(depth):
         v = x[feature[at]]
-        at = left[at] + ((v > threshold[at]) | ((v != v) & missing_right[at]))
+        at = left[at] + _right(v, threshold[at], missing_right[at])
     return at
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _three_levels(columns, start, slot, threshold, left, missing_right, any_missing, at):
+    """Where a block of rows is after three steps from a tree's root: all seven questions are asked of every row, which
+    is done on vectors, and the answers choose. What lies beside a leaf is asked too and never chosen. `any_missing` is
+    a constant where it is called, so that blocks without missing values do not ask for them."""
+    last = left.size - 1
+    a1 = left[start]
+    a2 = min(a1 + 1, last)
+    a3 = left[a1]
+    a4 = min(a3 + 1, last)
+    a5 = left[a2]
+    a6 = min(a5 + 1, last)
+    x0, x1, x2, x3 = columns[slot[start]], columns[slot[a1]], columns[slot[a2]], columns[slot[a3]]
+    x4, x5, x6 = columns[slot[a4]], columns[slot[a5]], columns[slot[a6]]
+    t0, t1, t2, t3 = threshold[start], threshold[a1], threshold[a2], threshold[a3]
+    t4, t5, t6 = threshold[a4], threshold[a5], threshold[a6]
+    m0, m1, m2 = any_missing & missing_right[start], any_missing & missing_right[a1], any_missing & missing_right[a2]
+    m3, m4 = any_missing & missing_right[a3], any_missing & missing_right[a4]
+    m5, m6 = any_missing & missing_right[a5], any_missing & missing_right[a6]
+    b3, b4, b5, b6 = left[a3], left[a4], left[a5], left[a6]
+    for i in range(BLOCK):
+        d3 = b3 + np.int32(_right(x3[i], t3, m3))
+        d4 = b4 + np.int32(_right(x4[i], t4, m4))
+        d5 = b5 + np.int32(_right(x5[i], t5, m5))
+        d6 = b6 + np.int32(_right(x6[i], t6, m6))
+        low = d4 if _right(x1[i], t1, m1) else d3
+        high = d6 if _right(x2[i], t2, m2) else d5
+        at[i] = high if _right(x0[i], t0, m0) else low
 
 
 @njit(cache=True, nogil=True, inline="always")
 def _block_leaves(columns, start, depth, slot, threshold, left, missing_right, any_missing, at):
     """Places of the leaves that a block of rows falls in, level by level."""
-    at[:] = start
-    if any_missing:
-        for _ in range(depth):
+    if depth == 0:
+        at[:] = start
+    elif any_missing:
+        _three_levels(columns, start, slot, threshold, left, missing_right, True, at)
+        for _ in range(depth - 3):
             for i in range(BLOCK):
                 a = at[i]
-                v = columns[slot[a], i]
-                at[i] = left[a] + ((v > threshold[a]) | ((v != v) & missing_right[a]))
-        return
-    if depth > 0:
-        column = columns[slot[start]]
-        cut = threshold[start]
-        child = left[start]
-        for i in range(BLOCK):
-            at[i] = child + (column[i] > cut)
-    for _ in range(depth - 1):
-        for i in range(BLOCK):
-            a = at[i]
-            at[i] = left[a] + (columns[slot[a], i] > threshold[a])
+                at[i] = left[a] + _right(columns[slot[a], i], threshold[a], missing_right[a])
+    else:
+        _three_levels(columns, start, slot, threshold, left, missing_right, False, at)
+        for _ in range(depth - 3):
+            for i in range(BLOCK):
+                a = at[i]
+                at[i] = left[a] + (columns[slot[a], i] > threshold[a])
 
 
 @njit(cache=True, nogil=True, parallel=True)
