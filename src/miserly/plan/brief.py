@@ -18,7 +18,7 @@ def brief(plan: Plan, budget: float) -> tuple[Plan, int, bool] | None:
     """A shorter plan with the same answers and costs, the stage that it ends at, and whether a budget ended it there;
     None where the plan is no such chain or nothing can be left out."""
     chain = plan.chain
-    if not any(plan.nodes[k].combine == "replace" for k in chain[1:]):
+    if not plan.replaces:
         return None
     end, account = 0, plan.ledger.empty
     for k in chain:

@@ -225,6 +225,11 @@ class Plan(Frozen):
         return tuple(steps) if is_chain else ()
 
     @cached_property
+    def replaces(self) -> bool:
+        """Whether a stage of the chain puts its answer in place of an earlier one's."""
+        return any(self.nodes[k].combine == "replace" for k in self.chain[1:])
+
+    @cached_property
     def briefs(self) -> dict[int, Plan | None]:
         """What `brief` has found, by the number of stages that are run."""
         return {}
@@ -296,7 +301,13 @@ class Plan(Frozen):
 
     def acquisition_set(self, names: Iterable[str]) -> int:
         """Acquisitions as a bit set."""
-        return sum(1 << self.costs.acquisitions.index(name) for name in set(names))
+        number = self.acquisition_numbers
+        return sum(1 << number[name] for name in set(names))
+
+    @cached_property
+    def acquisition_numbers(self) -> dict[str, int]:
+        """The bit of each acquisition."""
+        return {name: a for a, name in enumerate(self.costs.acquisitions)}
 
     @cached_property
     def _names(self) -> dict[int, tuple[str, ...]]:

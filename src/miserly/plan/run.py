@@ -66,7 +66,7 @@ def stages(plan: Plan, X: NDArray[Any], query: Rows) -> Iterator[Run]:
             with threads(None, len(X)):
                 for k in nodes:
                     if k in waiting:
-                        batch.visit(program.steps[k], np.sort(np.concatenate(waiting.pop(k))), number, waiting)
+                        batch.visit(program.steps[k], _sorted(waiting.pop(k)), number, waiting)
             yield batch.result()
 
 
@@ -99,6 +99,11 @@ def _blocks(program: Program, query: Rows) -> Iterator[Rows]:
             first = end
 
 
+def _sorted(parts: list[Rows]) -> Rows:
+    """Rows that came to a node from one or more others, each in order."""
+    return parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts))
+
+
 class _Batch:
     """The state of a block of rows on its way through the graph."""
 
@@ -121,8 +126,7 @@ class _Batch:
             waiting: dict[int, list[Rows]] = {root: [np.arange(len(self.X))]}
             while waiting:
                 first = min(waiting)
-                rows = np.sort(np.concatenate(waiting.pop(first)))
-                self.visit(self.program.steps[first], rows, number, waiting)
+                self.visit(self.program.steps[first], _sorted(waiting.pop(first)), number, waiting)
         return self.result()
 
     def result(self) -> Run:

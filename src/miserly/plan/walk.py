@@ -146,7 +146,7 @@ class Walk:
         if acquisition in self.needs:
             self._blame(f"failed:{acquisition}")
         if plan.can_miss:
-            self._dead |= 1 << plan.costs.acquisitions.index(acquisition)
+            self._dead |= 1 << plan.acquisition_numbers[acquisition]
             self._lost = plan.useless_without(self._dead)
         else:
             self._leave(self._reason)
@@ -216,7 +216,11 @@ class Walk:
 
     def _next_stop(self) -> int | None:
         """What the step's next nodes lack, paid by learner; 0 at its end, None where the budget forbids it."""
-        ledger, stops = self.program.ledger, self._step.stops
+        step, ledger, stops = self._step, self.program.ledger, self._step.stops
+        if not step.acquisitions & ~(self.owned | self._lost):
+            at_end = ledger.after(self.account, 0, step.evaluated)
+            if at_end.total <= self.budget:
+                self.account, self._complete, self._stops = at_end, len(step.ends), len(stops)
         while self._stops < len(stops):
             stop = stops[self._stops]
             wanted = stop.acquisitions & ~(self._lost | self._had)
