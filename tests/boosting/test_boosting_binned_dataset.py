@@ -253,3 +253,32 @@ def test_streams_give_the_rows_in_order_from_any_block(tmp_path):
             assert np.array_equal(np.concatenate([b.X for b in blocks]), X[skip:], equal_nan=True)
     (tmp_path / "b.txt").write_text("1 qid:3 1:2\n0 qid:3 3:1\n")
     assert [block.X.tolist() for block in LetorStream(tmp_path / "b.txt")] == [[[2, 0, 0], [0, 0, 1]]]
+
+
+def test_notes_of_blocks_are_never_taken_back(tmp_path, monkeypatch):
+    """A pass that went on took all notes away until its first block was done: killed before, it began anew."""
+    X, y, _ = problem()
+    paths, folder = write_parquet(tmp_path, frame(X, y)), tmp_path / "bins"
+    monkeypatch.setattr(binned_dataset, "encode_rows", killed_after_calls(binning.encode_rows, 7))
+    with pytest.raises(KeyboardInterrupt):
+        ms.BinnedDataset.from_parquet(paths, folder, label="y")
+    before, seen = (folder / "blocks.jsonl").read_text(), []
+
+    def looked_at(*arguments):
+        seen.append((folder / "blocks.jsonl").read_text())
+        return binning.encode_rows(*arguments)
+
+    monkeypatch.setattr(binned_dataset, "encode_rows", looked_at)
+    ms.BinnedDataset.from_parquet(paths, folder, label="y")
+    assert before.count("\n") == 7
+    assert all(text.startswith(before) for text in seen)
+
+
+def test_labels_of_a_killed_pass_are_not_those_of_another(tmp_path):
+    """A pass that was killed after it had kept its labels left them to one without any."""
+    X, y, _ = problem(100)
+    frame(X, y).to_parquet(tmp_path / "a.parquet")
+    ms.BinnedDataset.from_parquet(tmp_path / "a.parquet", tmp_path / "bins", label="y")
+    for name in ("survey.json", "blocks.jsonl", "words", "header.json"):
+        (tmp_path / "bins" / name).unlink()
+    assert ms.BinnedDataset.from_parquet(tmp_path / "a.parquet", tmp_path / "bins").y is None

@@ -131,7 +131,7 @@ def test_options_from_toml(folder):
         (("explain", "train.csv"), 1, "not a plan file"),
         (("frontier", "train.csv", "validation.csv", "--grid", "1:2", *TRAIN), 2, "LOW:HIGH:N"),
         (("data", "nonsense"), 1, "no data set 'nonsense'"),
-        (("fit", "train.csv", "-o", "no/such/folder.plan", *TRAIN), 1, "does not exist"),
+        (("fit", "train.csv", "-o", "no/such/folder.plan", *TRAIN), 2, "does not exist"),
         (("predict", "c.plan", "words.csv", "--label", "label"), 1, "not a number"),
         (("fit", "train.csv", "--patience", "5", *TRAIN), 2, "--validation"),
         (("frontier", "train.csv", "validation.csv", "--budget", "1", "--quality", "1", *TRAIN), 2, "not by both"),

@@ -26,6 +26,13 @@ def test_a_wrong_name_lists_the_right_ones():
     assert "cronus-2-left" in done.output
 
 
+def test_no_stand_in_without_measured_data(monkeypatch, tmp_path):
+    monkeypatch.delenv("MISERLY_DATA", raising=False)
+    done = called("miser-1-left", "--real", "--out", str(tmp_path))
+    assert done.exit_code == 2
+    assert "--real wants mq2008 or yahoo_ltrc" in done.output
+
+
 def test_one_and_all(monkeypatch, tmp_path):
     def study(name, holds, is_real):
         claim = Claim("some data", "up", "up" if holds else "down", holds, is_real)

@@ -2,6 +2,7 @@
 
 import io
 import json
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -227,3 +228,79 @@ def test_prices_that_cannot_be_added_up_are_refused(tmp_path):
     path = saved("forest", tmp_path)
     with pytest.raises(PlanFileError, match="prices"):
         load_plan(with_header(path, lambda h: h["costs"]["prices"].update(ask=1.5e308, draw=1.5e308)))
+
+
+def test_an_array_that_claims_more_than_there_is_takes_no_memory(tmp_path):
+    """An array of a few bytes took as much memory as its header or its place in the archive claimed."""
+    path = saved("forest", tmp_path)
+    parts, whole = contents(path), path.read_bytes()
+    head = io.BytesIO()
+    np.lib.format.write_array_header_1_0(head, {"descr": "<f8", "fortran_order": False, "shape": (2**27,)})
+    written({**parts, "arrays/prior.npy": head.getvalue()}, tmp_path / "b.plan")
+    entry = whole.index(b"arrays/prior.npy", whole.index(b"PK\x01\x02")) - 46
+    packed = whole[: entry + 20] + (2**29).to_bytes(4, "little") + whole[entry + 24 :]
+    (tmp_path / "c.plan").write_bytes(packed)
+    tracemalloc.start()
+    for name, what in (("b.plan", "not of the size"), ("c.plan", "larger than the file")):
+        with pytest.raises(PlanFileError, match=what):
+            load_plan(tmp_path / name)
+    assert tracemalloc.get_traced_memory()[1] < 1 << 22
+    tracemalloc.stop()
+
+
+def test_an_entry_packed_in_another_way_is_refused(tmp_path):
+    """What unpacks it may take much memory, and has errors of its own."""
+    parts = contents(saved("forest", tmp_path))
+    for how in (zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2):
+        with zipfile.ZipFile(tmp_path / "b.plan", "w", how) as archive:
+            for name, data in parts.items():
+                archive.writestr(name, data)
+        with pytest.raises(PlanFileError, match="packed in another way"):
+            load_plan(tmp_path / "b.plan")
+
+
+def test_text_that_is_not_utf8_is_refused(tmp_path):
+    """It ended in a UnicodeDecodeError, in the header and in the names of the archive."""
+    path = saved("forest", tmp_path)
+    parts = contents(path)
+    written({**parts, "plan.json": parts["plan.json"].replace(b"CAD", b"\xeb\xebD")}, tmp_path / "b.plan")
+    names = written({**parts, "arrays/é.npy": b""}, tmp_path / "c.plan")
+    names.write_bytes(names.read_bytes().replace("é".encode(), b"\xe2\x28"))
+    for name in ("b.plan", "c.plan"):
+        with pytest.raises(PlanFileError, match=name):
+            load_plan(tmp_path / name)
+
+
+def test_messages_about_damaged_files_are_short(tmp_path):
+    """One held all bytes of the file that stood behind a damaged name."""
+    path = saved("forest", tmp_path)
+    whole = path.read_bytes()
+    length = whole.index(b"arrays/prior.npy") - 4
+    path.write_bytes(whole[:length] + (len(whole)).to_bytes(2, "little") + whole[length + 2 :])
+    with pytest.raises(PlanFileError, match=r"prior\.npy") as error:
+        load_plan(path)
+    assert len(str(error.value)) < 500
+
+
+def test_many_features_of_one_name_are_refused_at_once(tmp_path):
+    """They were counted one by one: a minute for a file of some hundred bytes."""
+    path = saved("forest", tmp_path)
+    with pytest.raises(PlanFileError, match="'age' stands twice"):
+        load_plan(with_header(path, lambda h: h["costs"].update(features=["age"] * 200_000)))
+
+
+@pytest.mark.parametrize("array", ["node.learners", "node.weights", "prior", "dictionary.feature"])
+def test_arrays_of_another_type_are_refused(array, tmp_path):
+    """Complex weights lost their imaginary parts, and learners given as fractions were cut to whole numbers."""
+    path = saved("forest", tmp_path)
+    for dtype in (np.float32, np.complex128, np.int8):
+        with pytest.raises(PlanFileError, match=f"{array}.*type"):
+            load_plan(with_array(path, array, lambda a, t=dtype: a.astype(t)))
+
+
+def test_a_gate_for_more_documents_than_there_can_be_is_refused(tmp_path):
+    """It ended in an OverflowError when the plan was run."""
+    path = saved("rank", tmp_path)
+    for k in (2**31, 2**63, 10**30):
+        with pytest.raises(PlanFileError):
+            load_plan(with_header(path, lambda h, k=k: h["nodes"][0].update(k=k)))

@@ -41,6 +41,30 @@ def test_the_sizes_are_the_papers():
     assert problem.metric.name == "precision@5"
 
 
+def test_small_sets_bound_what_the_papers_had(tmp_path):
+    """A number of the paper, unless the rows bear less; a quick look has its own."""
+    part = Part(np.zeros((2, 2)), np.zeros(2))
+    of = ("some", 0, get_metric("accuracy"), COSTS, lambda: Split(part, part, part))
+    large, small = Problem(*of), Problem(*of, most_trees=100, most_levels=4)
+    full, quick = (Bench(None, tmp_path, quick=q) for q in (False, True))
+    assert [full.trees(p, 5000, 80) for p in (large, small)] == [5000, 100]
+    assert [full.levels(p, 10, 3) for p in (large, small)] == [10, 4]
+    assert full.trees(small, 50, 80) == 50
+    assert (quick.trees(small, 5000, 120), quick.levels(small, 10, 5)) == (120, 5)
+
+
+def test_drawn_data_are_left_out_if_asked(tmp_path):
+    """Without measured data nothing is left, with the user's own Yahoo! set that is."""
+    assert [g[0].is_real for g in Bench(tmp_path, tmp_path / "a", quick=True).ranking("plain", "small")] == [False]
+    assert not Bench(tmp_path, tmp_path / "a", quick=True, real=True).ranking("plain", "small")
+    place = tmp_path / "yahoo_ltrc"
+    place.mkdir()
+    (place / "feature_cost.txt").write_text("5\n200\n")
+    (place / "set1.train.txt").write_text("1 qid:1 1:0.5 2:9\n")
+    [[own]] = Bench(tmp_path, tmp_path / "a", quick=True, real=True).ranking("plain", "small")
+    assert own.is_real
+
+
 def test_the_users_own_yahoo_set_is_read(tmp_path):
     """Two of three columns are in the set; prices come from the file."""
     place = tmp_path / "yahoo_ltrc"

@@ -29,6 +29,7 @@ from miserly.boosting.binning import (
 )
 from miserly.datasets import CsvStream, LetorStream, ParquetStream, RowStream
 from miserly.datasets.streams import Paths
+from miserly.files import locked, whole_file, write_whole, writing
 from miserly.kernels.histograms import LANES
 from miserly.kernels.threads import n_threads
 
@@ -37,6 +38,7 @@ VERSION = 1
 DECODED_CELLS = 1 << 22
 Folder = str | Path | None
 _ARRAYS = ("cuts", "n_bins", "y", "qid")
+_WHOLE = (*(f"{name}.npy" for name in _ARRAYS), "survey.json", "header.json")
 
 
 class BinnedFileError(ValueError):
@@ -157,7 +159,12 @@ class _Writer:
         self._identity = stream.identity | {"max_bins": max_bins, "like": like}
 
     def write(self) -> None:
+        """All that is missing. Who comes while another writes waits, and finds it done."""
         self._folder.mkdir(parents=True, exist_ok=True)
+        with locked(self._folder):
+            self._write()
+
+    def _write(self) -> None:
         survey = self._known_survey()
         if (self._folder / "header.json").exists():
             return
@@ -175,16 +182,22 @@ class _Writer:
             "blocks": blocks,
             "checksum": _digest(arrays, blocks),
         }
-        _write(self._folder / "header.json", json.dumps(header).encode())
+        write_whole(self._folder / "header.json", json.dumps(header))
 
     def _known_survey(self) -> dict[str, Any] | None:
         """What the first pass of an earlier call found; an error if that was about other files."""
         place = self._folder / "survey.json"
-        if not place.exists():
-            others = [p.name for p in self._folder.iterdir() if not p.name.endswith((".npy", ".part"))]
-            if others:
-                raise BinnedFileError(f"'{self._folder}' holds other things ({others[0]}). Give a folder of its own.")
-            return None
+        survey = self._survey_of(place) if place.exists() else None
+        unfinished = [left for name in _WHOLE for left in self._folder.glob(f".{name}.*")]
+        known = {*(self._folder / name for name in _WHOLE), *unfinished}
+        others = [] if survey is not None else [p.name for p in self._folder.iterdir() if p not in known]
+        if others:
+            raise BinnedFileError(f"'{self._folder}' holds other things ({others[0]}). Give a folder of its own.")
+        for left in unfinished:
+            left.unlink(missing_ok=True)
+        return survey
+
+    def _survey_of(self, place: Path) -> dict[str, Any]:
         survey = _read_json(place)
         if survey["identity"] != json.loads(json.dumps(self._identity)):
             raise BinnedFileError(
@@ -210,30 +223,34 @@ class _Writer:
             raise ValueError(f"'{self._stream.paths[0]}' has no rows.")
         cuts, n_bins = self._cuts or sample.cuts(self._max_bins, self._n_threads)
         for name, array in zip(_ARRAYS, (cuts, n_bins, *map(_joined, columns))):
-            if array is not None:
-                _save(self._folder, name, array)
+            _save(self._folder, name, array)
         survey = {"n_rows": sample.n_rows, "identity": self._identity}
-        _write(self._folder / "survey.json", json.dumps(survey).encode())
+        write_whole(self._folder / "survey.json", json.dumps(survey))
         return survey
 
     def _encode(self, n_rows: int, cuts: Any) -> list[tuple[int, int]]:
         """The second pass: the bins, block by block; returns each block's rows and checksum."""
         notes, place = self._folder / "blocks.jsonl", self._folder / "words"
-        blocks = _noted(notes) if place.exists() else []
+        blocks, size = _noted(notes) if place.exists() else ([], 0)
         done = sum(n for n, _ in blocks)
         n_tiles = -(-len(self._stream.features) // LANES)
-        with place.open("r+b" if blocks else "w+b") as file, notes.open("r+" if blocks else "w") as note:
+        with (
+            writing(place, "The blocks before are kept: call again to go on."),
+            place.open("r+b" if blocks else "w+b") as file,
+            notes.open("r+b" if blocks else "wb") as note,
+        ):
             file.truncate(8 * n_tiles * n_rows)
-            note.seek(0)
-            note.truncate()
-            note.writelines(json.dumps(block) + "\n" for block in blocks)
+            note.truncate(size)
+            note.seek(size)
             for block in self._stream.after(done):
                 words = encode_rows(block.X, cuts, self._n_threads)
                 for tile, line in enumerate(words):
-                    os.pwrite(file.fileno(), line, 8 * (tile * n_rows + done))
+                    file.seek(8 * (tile * n_rows + done))
+                    file.write(line)
+                file.flush()
                 os.fsync(file.fileno())
                 blocks.append((len(block.X), zlib.crc32(words)))
-                note.write(json.dumps(blocks[-1]) + "\n")
+                note.write(json.dumps(blocks[-1]).encode() + b"\n")
                 note.flush()
                 done += len(block.X)
         if done != n_rows:
@@ -313,14 +330,12 @@ def _digest(arrays: dict[str, np.ndarray | None], blocks: list[tuple[int, int]])
     return digest.hexdigest()
 
 
-def _noted(place: Path) -> list[tuple[int, int]]:
-    """The blocks that were written; a last line that was cut off is not one."""
-    blocks = []
-    for line in place.read_text().splitlines(keepends=True) if place.exists() else []:
-        if line.endswith("\n"):
-            n_rows, checksum = json.loads(line)
-            blocks.append((n_rows, checksum))
-    return blocks
+def _noted(place: Path) -> tuple[list[tuple[int, int]], int]:
+    """The blocks that were written, and the size of their notes; a last line that was cut off is not one."""
+    content = place.read_bytes() if place.exists() else b""
+    size = content.rfind(b"\n") + 1
+    blocks = [json.loads(line) for line in content[:size].splitlines()]
+    return [(n_rows, checksum) for n_rows, checksum in blocks], size
 
 
 def _read_json(place: Path) -> dict[str, Any]:
@@ -344,14 +359,12 @@ def _load(folder: Path, name: str) -> np.ndarray | None:
     return array
 
 
-def _save(folder: Path, name: str, array: np.ndarray) -> None:
-    with (folder / f"{name}.part").open("wb") as file:
-        np.save(file, array, allow_pickle=False)
-    (folder / f"{name}.part").replace(folder / f"{name}.npy")
-
-
-def _write(place: Path, content: bytes) -> None:
-    """All of it or nothing."""
-    part = place.with_suffix(".part")
-    part.write_bytes(content)
-    part.replace(place)
+def _save(folder: Path, name: str, array: np.ndarray | None) -> None:
+    place = folder / f"{name}.npy"
+    if array is None:
+        place.unlink(missing_ok=True)
+        return
+    array = np.ascontiguousarray(array)
+    with whole_file(place) as file:  # np.save does not tell why it failed
+        np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
+        file.write(array.data)

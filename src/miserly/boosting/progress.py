@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 from miserly.boosting.boost import Boosted, Round
 from miserly.boosting.grower import GrownTree
 from miserly.boosting.nodes import Split
+from miserly.files import locked, write_whole, writing
 
 FORMAT = "miserly-rounds"
 VERSION = 1
@@ -26,37 +28,39 @@ class Progress:
         self._path = None if path is None else Path(path)
         self._fingerprint = fingerprint
         self._n_written: int | None = None
+        self._size = 0
 
     def load(self) -> Boosted | None:
-        """What the file holds; None without a file. A last line that was cut off is not there."""
+        """What the file holds; None without a file. A last line that was cut off is taken away."""
         if self._path is None or not self._path.exists():
             return None
-        content = self._path.read_text()
-        whole = content[: content.rfind("\n") + 1]
+        with locked(self._path):
+            content = self._path.read_bytes()
+            whole = content[: content.rfind(b"\n") + 1]
+            header, boosted = self._read(whole)
+            if header["fingerprint"] != self._fingerprint:
+                raise ValueError(
+                    f"'{self._path}' is the checkpoint of another model: other parameters, prices, or shape of the "
+                    "data. Delete it or give another path."
+                )
+            if whole != content:
+                os.truncate(self._path, len(whole))
+        self._n_written, self._size = len(boosted.rounds), len(whole)
+        return boosted
+
+    def _read(self, content: bytes) -> tuple[dict[str, Any], Boosted]:
         try:
-            header, *rounds = [json.loads(line) for line in whole.splitlines()]
-            known = header["format"] == FORMAT and header["version"] == VERSION
-        except (ValueError, KeyError, TypeError):
-            known = False
-        if not known:
-            raise ValueError(f"'{self._path}' is not a checkpoint, or is damaged. Delete it or give another path.")
-        if header["fingerprint"] != self._fingerprint:
+            header, *rounds = [json.loads(line) for line in content.splitlines()]
+            if (header["format"], header["version"]) != (FORMAT, VERSION):
+                raise ValueError("another format")
+            last: dict[str, Any] = rounds[-1] if rounds else {"n_tried": 0, "pause": (0, 0)}
+            constant, losses = np.array(header["constant"], float), tuple(line["loss"] for line in rounds)
+            rest = (tuple(map(_round, rounds)), losses, last["n_tried"], tuple(last["pause"]))
+            return header, Boosted(constant, header["start_loss"], *rest)
+        except (ValueError, KeyError, TypeError) as error:
             raise ValueError(
-                f"'{self._path}' is the checkpoint of another model: other parameters, prices, or shape of the data. "
-                "Delete it or give another path."
-            )
-        last: dict[str, Any] = rounds[-1] if rounds else {"n_tried": 0, "pause": (0, 0)}
-        self._n_written = len(rounds)
-        if whole != content:
-            self._path.write_text(whole)
-        return Boosted(
-            np.array(header["constant"], float),
-            header["start_loss"],
-            tuple(_round(line) for line in rounds),
-            tuple(line["loss"] for line in rounds),
-            last["n_tried"],
-            tuple(last["pause"]),
-        )
+                f"'{self._path}' is not a checkpoint, or is damaged. Delete it or give another path."
+            ) from error
 
     def __call__(self, boosted: Boosted) -> None:
         """A round is done."""
@@ -66,12 +70,25 @@ class Progress:
         if self._n_written is None:
             head = {"format": FORMAT, "version": VERSION, "fingerprint": self._fingerprint}
             start = {"constant": boosted.constant.tolist(), "start_loss": boosted.start_loss}
-            self._path.write_text(json.dumps(head | start) + "\n")
-            self._n_written = 0
-        with self._path.open("a") as file:
-            for number in range(self._n_written, len(boosted.rounds)):
-                file.write(json.dumps(_line(boosted, number)) + "\n")
+            first = json.dumps(head | start) + "\n"
+            write_whole(self._path, first)
+            self._n_written, self._size = 0, len(first)
+        new = range(self._n_written, len(boosted.rounds))
+        self._append(self._path, "".join(json.dumps(_line(boosted, number)) + "\n" for number in new).encode())
         self._n_written = len(boosted.rounds)
+
+    def _append(self, path: Path, lines: bytes) -> None:
+        """All of these lines or none; a file that is not as it was left belongs to another fit by now."""
+        with locked(path):
+            if path.stat().st_size != self._size:
+                raise ValueError(f"Another fit writes the checkpoint '{path}' too. Give each a path of its own.")
+            try:
+                with writing(path, "The rounds before this one are kept."), path.open("ab") as file:
+                    file.write(lines)
+            except OSError:
+                os.truncate(path, self._size)
+                raise
+        self._size += len(lines)
 
 
 def _line(boosted: Boosted, number: int) -> dict[str, Any]:

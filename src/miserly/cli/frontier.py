@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,9 @@ import click
 
 from miserly.cli.options import FILE, json_option, make_model, print_json, read_tables, training
 from miserly.cli.progress import bar
+from miserly.files import locked, write_whole
 
+UNFINISHED = "unfinished"
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
@@ -46,35 +49,22 @@ def frontier(
     **params: Any,
 ) -> None:
     """Fit one model per λ on TRAIN, measure each on VALIDATION; writes a table, a picture and every plan."""
-    from miserly.frontiers import SweepError
-    from miserly.frontiers import frontier as sweep
-
     if budget is not None and quality is not None:
         raise click.UsageError("Choose by --budget or by --quality, not by both.")
+    if store is not None and store.resolve() == out.resolve():
+        raise click.UsageError("--store and --out are two folders.")
     tables = read_tables(train, validation, test, label=label, qid=qid)
     data = [t and ((t.X, t.y) if t.qid is None else (t.X, t.y, t.qid)) for t in tables]
     values = _values(grid)
     model = make_model(tables[0], costs, task, **params)
-    plans = out / "plans"
-    plans.mkdir(parents=True, exist_ok=True)
-    failed: Exception | None = None
-    with bar("models", quiet=as_json) as show:
-
-        def progress(done: int, of: int, point: Any) -> None:
-            if point is not None:
-                point.model.plan_.save(plans / f"{done - 1:03d}.plan")
-            show(done, of)
-
-        try:
-            front = sweep(model, data[0], data[1], data[2], values, metric, progress=progress, n_jobs=jobs, store=store)
-        except SweepError as error:
-            if not error.frontier.points:
-                raise
-            front, failed = error.frontier, error
+    out.mkdir(parents=True, exist_ok=True)
     chosen = None
-    if failed is None and (budget is not None or quality is not None):
-        chosen, failed = _choose(front, budget, quality)
-    _write(front, data[1], out, chosen)
+    with locked(out, f"Another sweep is being written to '{out}'. Wait until it has ended, or give another --out."):
+        how = {"grid": values, "metric": metric, "n_jobs": jobs, "store": store}
+        front, failed = _sweep(model, data, out / UNFINISHED, as_json, **how)
+        if failed is None and (budget is not None or quality is not None):
+            chosen, failed = _choose(front, budget, quality)
+        _write(front, data[1], out, chosen)
     if not as_json:
         click.echo(front.table())
         click.echo(f"Wrote {out}/frontier.txt, frontier.png and {len(front.points)} plans; see `miserly report {out}`.")
@@ -87,6 +77,26 @@ def frontier(
         click.echo(f"Chose tradeoff={chosen.params['tradeoff']:.3g}: {out}/chosen.plan")
     if not front.complete:
         raise click.Abort
+
+
+def _sweep(model: Any, data: list[Any], unfinished: Path, quiet: bool, **how: Any) -> tuple[Any, Exception | None]:
+    """The frontier, or as much of it as there is and why; finished plans are kept till the run is written."""
+    from miserly.frontiers import SweepError, frontier
+
+    with bar("models", quiet=quiet) as show:
+
+        def progress(done: int, of: int, point: Any) -> None:
+            if point is not None:
+                unfinished.mkdir(exist_ok=True)
+                point.model.plan_.save(unfinished / f"{done - 1:03d}.plan")
+            show(done, of)
+
+        try:
+            return frontier(model, data[0], data[1], data[2], progress=progress, **how), None
+        except SweepError as error:
+            if not error.frontier.points:
+                raise
+            return error.frontier, error
 
 
 def _choose(front: Any, budget: float | None, quality: float | None) -> tuple[Any, Exception | None]:
@@ -114,7 +124,8 @@ def _write(front: Any, validation: Any, out: Path, chosen: Any = None) -> None:
     from miserly.report import save_run
 
     save_run(front, validation, out, chosen)
+    shutil.rmtree(out / UNFINISHED, ignore_errors=True)
     if chosen is not None:
         chosen.model.plan_.save(out / "chosen.plan")
-    (out / "frontier.txt").write_text(front.table() + "\n", encoding="utf-8")
+    write_whole(out / "frontier.txt", front.table() + "\n")
     front.plot(out / "frontier.png", chosen=chosen)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,23 @@ from typing import Any
 
 import click
 
-OUT_FILE = click.Path(dir_okay=False, path_type=Path)
+
+class OutFile(click.Path):
+    """A file to write: that its folder is there is asked before the work, not after it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = Path(str(super().convert(value, param, ctx)))
+        folder = path.resolve().parent
+        if path.exists() and not path.is_file():  # a device or a pipe
+            return path
+        if not folder.is_dir():
+            self.fail(f"Cannot write '{path}': the folder '{folder}' does not exist.", param, ctx)
+        if not os.access(folder, os.W_OK):
+            self.fail(f"Cannot write '{path}': no right to write in the folder '{folder}'.", param, ctx)
+        return path
+
+
+OUT_FILE = OutFile(dir_okay=False, path_type=Path)
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 TASKS = ("auto", "regression", "classification", "ranking")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from miserly.costs import files
 from miserly.costs.ledger import set_bits
+from miserly.files import write_whole
 
 
 class Measured(Protocol):
@@ -47,7 +49,7 @@ class CostTable:
         prices = {str(a): _price(f"the price of {a!r}", p) for a, p in dict(self.prices).items()}
         features = tuple(str(f) for f in self.features)
         if len(set(features)) < len(features):
-            twice = sorted({f for f in features if features.count(f) > 1})
+            twice = sorted(f for f, n in Counter(features).items() if n > 1)
             raise ValueError(f"A feature is priced once, but {_some(twice)} stands twice. Remove the second line.")
         given = {str(f): _names(f, a) for f, a in dict(self.needs).items()}
         _same_features(features, given)
@@ -143,7 +145,7 @@ class CostTable:
 
     def to_toml(self, path: str | Path) -> None:
         """Write the file that `from_toml` reads."""
-        Path(path).write_text(files.as_toml(self.to_dict()), encoding="utf-8")
+        write_whole(path, files.as_toml(self.to_dict()))
 
     def __repr__(self) -> str:
         if self.each is not None:

@@ -6,11 +6,12 @@ import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
 from miserly.datasets.csv_lines import Line, csv_lines
+from miserly.files import whole_file
 
 MISSING = {"", "na", "nan", "null", "none", "?"}
 _SPELLINGS = sorted({spell(word) for word in MISSING for spell in (str.lower, str.upper, str.title)} | {"NaN"})
@@ -67,10 +68,10 @@ def table_of(
     return Table(np.column_stack([_numbers(columns[name], name, where) for name in features]), features, y, ids)
 
 
-def write_csv(target: str | Path | TextIO, header: Sequence[str], columns: Sequence[Any]) -> None:
+def write_csv(target: str | Path | IO[str], header: Sequence[str], columns: Sequence[Any]) -> None:
     """Write columns under a header, to a path or an open file; reading gives the same bits."""
     if isinstance(target, (str, Path)):
-        with Path(target).open("w", newline="", encoding="utf-8") as file:
+        with whole_file(target, encoding="utf-8", newline="") as file:
             write_csv(file, header, columns)
         return
     writer = csv.writer(target, lineterminator="\n")

@@ -235,7 +235,8 @@ class _Grower:
         means = self.design.sums(share)
         gram = self.design.gram(share)
         floor = SAME * np.diag(gram)
-        gram -= np.outer(means, means)
+        for line, mean in zip(gram, means):  # the whole of means · meansᵀ would be a second Gram matrix
+            line -= mean * means
         moment = self.design.sums(share[:, None] * rest)
         picked = Selection(gram, moment, floor, self.model.l2_regularization / total)
         bar = _Bar(error, penalty / total)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 
 from miserly.estimators.kernel_machine import KernelMachine, by_pairs
+from miserly.files import write_whole
 from miserly.solvers.kernel_functions import RBF, Polynomial
 
 
@@ -61,7 +62,7 @@ def write_libsvm(machine: KernelMachine, classes: NDArray[Any], path: str | Path
     sign = 1.0 if k == 2 else -1.0  # LibSVM's positive side is the first label, and rho is subtracted
     head += [f"nr_class {k}", f"total_sv {len(lines)}", "rho " + " ".join(repr(float(sign * b)) for b in machine.bias)]
     head += ["label " + " ".join(str(int(x)) for x in labels), "nr_sv " + " ".join(map(str, counts)), "SV"]
-    Path(path).write_text("\n".join([*head, *lines]) + "\n", encoding="ascii")
+    write_whole(path, "\n".join([*head, *lines]) + "\n")
 
 
 def _split(path: str | Path) -> tuple[dict[str, list[str]], list[str]]:

@@ -9,25 +9,19 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
-import secrets
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from sklearn.base import clone
 
+from miserly.files import locked, write_whole
 from miserly.frontiers.fingerprint import key
 from miserly.frontiers.front import Measured, Point
 from miserly.frontiers.restore import fitted_state, restore, same_answers
 from miserly.plan import load_plan
-
-try:
-    import fcntl
-except ImportError:  # no locks on Windows
-    fcntl = None  # type: ignore[assignment]
 
 logger = logging.getLogger(__name__)
 FORMAT = "miserly-sweep-1"
@@ -64,7 +58,8 @@ class Store:
             "fitted": state,
             "plan": _sum(path.with_suffix(".plan").read_bytes()),
         }
-        _write(path.with_suffix(".json"), {"point": content, "sum": _sum(_text(content).encode())})
+        record = {"point": content, "sum": _sum(_text(content).encode())}
+        write_whole(path.with_suffix(".json"), _text(record))
 
     def load(self, model: Any, params: Mapping[str, Any]) -> Point | None:
         """A point that was kept, its model restored; None if there is none, or if it is damaged."""
@@ -94,21 +89,22 @@ def open_store(folder: str | Path, told: Mapping[str, str]) -> Iterator[Store]:
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"The store '{folder}' is a file. Name a folder.")
     folder.mkdir(parents=True, exist_ok=True)
-    with _locked(folder):
-        for pattern in UNFINISHED:
-            for left in folder.glob(pattern):
-                shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
-        _check(folder, told)
+    taken = f"Another sweep is at work in the store '{folder}'. Wait until it has ended, or use another folder."
+    with locked(folder, taken):
+        unfinished = [left for pattern in UNFINISHED for left in folder.glob(pattern)]
+        _check(folder, told, unfinished)
+        for left in unfinished:
+            shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
         yield Store(folder)
 
 
-def _check(folder: Path, told: Mapping[str, str]) -> None:
+def _check(folder: Path, told: Mapping[str, str], unfinished: list[Path]) -> None:
     """Refuse a folder that is no store, or that of another sweep; begin one in an empty folder."""
     path = folder / "sweep.json"
     if not path.exists():
-        if any(folder.iterdir()):
+        if set(folder.iterdir()) - set(unfinished):
             raise ValueError(f"The folder '{folder}' is neither empty nor the store of a sweep. Name another folder.")
-        _write(path, {"format": FORMAT, "made_from": dict(told)})
+        write_whole(path, _text({"format": FORMAT, "made_from": dict(told)}))
         return
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
@@ -126,41 +122,6 @@ def _check(folder: Path, told: Mapping[str, str]) -> None:
 def _difference(name: str, before: Mapping[str, str], now: Mapping[str, str]) -> str:
     joint = "" if name.endswith("=") else " is "
     return f"{name}{joint}{before.get(name, 'none')} there, {now.get(name, 'none')} here"
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """One sweep at a time; the lock goes with the process that holds it."""
-    if fcntl is None:
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ValueError(
-                f"Another sweep is at work in the store '{folder}'. Wait until it has ended, or use another folder."
-            ) from None
-        except OSError:
-            logger.debug("no locks in '%s'", folder)
-        yield
-    finally:
-        os.close(handle)
-
-
-def _write(path: Path, content: Any) -> None:
-    """Write JSON, whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
-    try:
-        with temporary.open("x", encoding="utf-8") as file:
-            file.write(_text(content))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
 
 
 def _figures(measured: Measured) -> dict[str, Any]:

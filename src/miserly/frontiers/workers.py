@@ -28,6 +28,7 @@ from joblib.externals.loky import ProcessPoolExecutor
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from sklearn.base import clone
 
+from miserly.files import writing
 from miserly.frontiers.front import Point
 from miserly.frontiers.job import Job
 from miserly.kernels.threads import threads
@@ -105,15 +106,16 @@ def share(job: Job, path: Path) -> None:
     buffers: list[pickle.PickleBuffer] = []
     text = cloudpickle.dumps(bare(job), protocol=5, buffer_callback=buffers.append)
     places = []
-    with path.open("xb") as file:
-        for buffer in buffers:
-            raw = buffer.raw()
-            file.write(bytes(-file.tell() % ALIGNED))
-            places.append((file.tell(), raw.nbytes))
-            file.write(raw)
-        places.append((file.tell(), len(text)))
-        file.write(text)
-    path.with_name(path.name + ".places").write_bytes(np.array(places, np.int64).tobytes())
+    with writing(path, "It holds the data for the workers of the sweep."):
+        with path.open("xb") as file:
+            for buffer in buffers:
+                raw = buffer.raw()
+                file.write(bytes(-file.tell() % ALIGNED))
+                places.append((file.tell(), raw.nbytes))
+                file.write(raw)
+            places.append((file.tell(), len(text)))
+            file.write(text)
+        path.with_name(path.name + ".places").write_bytes(np.array(places, np.int64).tobytes())
 
 
 def attach(path: Path) -> Job:

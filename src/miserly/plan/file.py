@@ -7,10 +7,8 @@ written beside its place and moved there when it is complete.
 from __future__ import annotations
 
 import io
-import os
-import secrets
+import math
 import zipfile
-import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.costs import CostTable
+from miserly.files import whole_file
 from miserly.plan.dictionary import KINDS
 from miserly.plan.node import Gate, Node
 
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 FORMAT = "miserly-plan"
 VERSION = 1
 MOST_BYTES = 1 << 32
+NODE_PARTS = ("learners", "weights", "bias", "scale", "offset", "routing")
 
 
 class PlanFileError(ValueError):
@@ -65,24 +65,11 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True):
 
 def save_plan(plan: Plan, path: str | Path) -> None:
     """Write a plan to a file, whole or not at all."""
-    path = Path(path).resolve()
+    path = Path(path)
     if path.exists() and not path.is_file():
         raise ValueError(f"Cannot save the plan to '{path}': it is not a file. Name a file in a folder.")
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"Cannot save the plan: the folder '{path.parent}' does not exist.")
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
-    try:
-        with temporary.open("xb") as file:
-            _write(plan, file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError as error:
-        raise OSError(
-            error.errno, f"Cannot save the plan to '{path}': {error.strerror}. Nothing was changed."
-        ) from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    with whole_file(path) as file:
+        _write(plan, file)
 
 
 def load_plan(path: str | Path) -> Plan:
@@ -91,18 +78,13 @@ def load_plan(path: str | Path) -> Plan:
 
     try:
         with zipfile.ZipFile(path) as archive:
-            if sum(item.file_size for item in archive.infolist()) > MOST_BYTES:
-                raise PlanFileError(f"'{path}' unpacks to more than {MOST_BYTES >> 30} GiB; that is no plan.")
+            _check_sizes(archive, path)
             header = _read_header(archive, path)
-            arrays = {
-                name[len("arrays/") : -len(".npy")]: _read_array(archive, name)
-                for name in archive.namelist()
-                if name.startswith("arrays/") and name.endswith(".npy")
-            }
+            arrays = {name: _read_array(archive, path, name, dtype) for name, dtype in _types(header, path).items()}
     except (FileNotFoundError, IsADirectoryError, PermissionError, PlanFileError):
         raise
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError) as error:
-        raise PlanFileError(f"'{path}' is not a plan file, or it is damaged: {error}.") from error
+    except Exception as error:  # zipfile raises many kinds on damaged files, some of which it does not tell
+        raise PlanFileError(f"'{path}' is not a plan file, or it is damaged: {_short(error)}.") from error
     try:
         return Plan(
             costs=CostTable(**header.costs),
@@ -116,7 +98,7 @@ def load_plan(path: str | Path) -> Plan:
             notes=header.notes,
         )
     except (KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
-        raise PlanFileError(f"The plan file '{path}' does not fit together: {error}") from error
+        raise PlanFileError(f"The plan file '{path}' does not fit together: {_short(error)}") from error
 
 
 def _write(plan: Plan, file: Any) -> None:
@@ -181,6 +163,17 @@ def _joined(parts: list[Any], dtype: Any) -> NDArray[Any]:
     return np.concatenate(parts).astype(dtype) if parts else np.zeros(0, dtype)
 
 
+def _check_sizes(archive: zipfile.ZipFile, path: str | Path) -> None:
+    """Refuse entries that would take more memory than they could hold, before they are read."""
+    entries, size = archive.infolist(), Path(path).stat().st_size
+    if sum(entry.file_size for entry in entries) > MOST_BYTES:
+        raise PlanFileError(f"'{path}' unpacks to more than {MOST_BYTES >> 30} GiB; that is no plan.")
+    if any(entry.compress_size > size for entry in entries):
+        raise PlanFileError(f"'{path}' is damaged: an entry claims to be larger than the file.")
+    if not {entry.compress_type for entry in entries} <= {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+        raise PlanFileError(f"'{path}' is packed in another way than plans are.")
+
+
 def _read_header(archive: zipfile.ZipFile, path: str | Path) -> _Header:
     if "plan.json" not in archive.namelist():
         raise PlanFileError(f"'{path}' is a zip file, but not a plan: it has no plan.json.")
@@ -189,35 +182,59 @@ def _read_header(archive: zipfile.ZipFile, path: str | Path) -> _Header:
         kind = msgspec.json.decode(text)
         if not isinstance(kind, dict) or kind.get("format") != FORMAT:
             raise PlanFileError(f"'{path}' is not a Miserly plan.")
-        if not isinstance(kind.get("version"), int) or kind["version"] > VERSION:
+        version = kind.get("version")
+        if not isinstance(version, int) or version > VERSION:
             raise PlanFileError(
-                f"'{path}' is of plan version {kind.get('version')}, this Miserly reads up to {VERSION}. Upgrade it."
+                f"'{path}' is of plan version {_short(version)}, this Miserly reads up to {VERSION}. Upgrade it."
             )
         return msgspec.json.decode(text, type=_Header)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise PlanFileError(f"The header of '{path}' is damaged: {error}.") from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise PlanFileError(f"The header of '{path}' is damaged: {_short(error)}.") from error
 
 
-def _read_array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
+def _short(told: object, most: int = 300) -> str:
+    """What is told about a damaged file may hold much of it."""
+    text = str(told)
+    return text if len(text) <= most else f"{text[:most]} …"
+
+
+def _types(header: _Header, path: str | Path) -> dict[str, Any]:
+    """The arrays of a plan with such a header, and their types; classes may be of any."""
+    if header.dictionary not in KINDS:
+        raise PlanFileError(f"The plan file '{path}' has an unknown kind of dictionary, {_short(header.dictionary)}.")
+    types = {f"dictionary.{name}": dtype for name, dtype in KINDS[header.dictionary].array_types.items()}
+    numbers = dict.fromkeys(("prior", *(f"node.{part}" for part in (*NODE_PARTS, "numbers"))), np.float64)
+    return {**types, **numbers, "node.learners": np.int32, **({"classes": None} if header.has_classes else {})}
+
+
+def _read_array(archive: zipfile.ZipFile, path: str | Path, name: str, dtype: Any) -> NDArray[Any]:
+    """An array in the memory of its entry: what a header only claims takes none."""
     try:
-        return np.lib.format.read_array(io.BytesIO(archive.read(name)), allow_pickle=False)
+        data = archive.read(f"arrays/{name}.npy")
+        file = io.BytesIO(data)
+        if np.lib.format.read_magic(file) != (1, 0):
+            raise ValueError("its format is unknown")
+        shape, by_column, found = np.lib.format.read_array_header_1_0(file)
+        if found.hasobject or (dtype is not None and found != dtype):
+            raise ValueError(f"its type is {found}")
+        if math.prod(shape) * found.itemsize != len(data) - file.tell():
+            raise ValueError(f"it is not of the size {shape}")
+        return np.ndarray(shape, found, data, file.tell(), order="F" if by_column else "C")
     except Exception as error:  # numpy reads the header with Python's parser, which raises what it likes
-        raise PlanFileError(f"The array {name} of the plan file is damaged: {error}.") from error
+        raise PlanFileError(f"The array {name}.npy of the plan file '{path}' is damaged: {_short(error)}.") from error
 
 
 def _dictionary(header: _Header, arrays: dict[str, NDArray[Any]]) -> Any:
-    if header.dictionary not in KINDS:
-        raise ValueError(f"unknown kind of dictionary {header.dictionary!r}")
     kind = KINDS[header.dictionary]
     return kind(**{name: arrays[f"dictionary.{name}"] for name in kind.array_types})
 
 
 def _nodes(header: _Header, arrays: dict[str, NDArray[Any]]) -> tuple[Node, ...]:
-    parts = ("learners", "weights", "bias", "scale", "offset", "routing")
-    learners, weights, bias, scale, offset, routing = readers = [_Reader(arrays[f"node.{part}"]) for part in parts]
+    readers = [_Reader(arrays[f"node.{part}"]) for part in NODE_PARTS]
+    learners, weights, bias, scale, offset, routing = readers
     numbers = arrays["node.numbers"]
-    if numbers.shape != (len(header.nodes), 3) or numbers.dtype != np.float64:
-        raise ValueError("the table of node numbers has the wrong size or type")
+    if numbers.shape != (len(header.nodes), 3):
+        raise ValueError("the table of node numbers has the wrong size")
     nodes = []
     for h, (routing_bias, value, gain) in zip(header.nodes, numbers.tolist()):
         n_outputs = len(h.outputs)

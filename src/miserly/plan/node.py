@@ -32,6 +32,8 @@ class Gate:
         known("gate", self.kind, GateKind)
         if self.kind in QUERY_GATES and self.k < 1:
             raise ValueError(f"A {self.kind} gate keeps at least one document, got k={self.k}.")
+        if not abs(self.k) < 1 << 31:
+            raise ValueError(f"A gate keeps a number of documents that memory can hold, got k={self.k}.")
         if self.direction not in (1, -1):
             raise ValueError(f"A gate's direction is 1 (above) or -1 (below), got {self.direction}.")
 

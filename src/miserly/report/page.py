@@ -10,6 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from miserly.files import write_whole
 from miserly.report.content import Content, Progress
 from miserly.report.runs import SavedRun
 
@@ -32,7 +33,7 @@ def write_report(
         ),
     }
     page = re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _asset("page.html"))
-    Path(path).write_text(page, encoding="utf-8")
+    write_whole(path, page)
 
 
 def _asset(name: str) -> str:

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from miserly.frontiers import Frontier
-from miserly.report.style import COLOURS, MARKERS
+from miserly.report.style import COLOURS, MARKERS, write_figure
 
 MOST_IN_A_ROW = 4
 Points = tuple[Sequence[float], Sequence[float]]
@@ -122,4 +122,4 @@ def plot_panels(panels: Sequence[Panel], path: str | Path, title: str, stamp: st
     figure.suptitle(title, fontsize=11)
     if stamp:
         figure.supxlabel(stamp, fontsize=10, color="#B00000", weight="bold")
-    figure.savefig(path, dpi=120)
+    write_figure(figure, path, 120)

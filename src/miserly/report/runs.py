@@ -1,12 +1,14 @@
 """A run on disk: what `miserly frontier` and `miserly demo` leave in a folder, and `miserly report` reads.
 
 `run.json` says what was swept and measured, `plans/` holds every model, `rows.npz` the validation rows in the columns
-that some model looks at. It is written last, so a folder that has it is whole.
+that some model looks at. A run is written in the folder `.new` and moved from there, file by file, when it is whole; if
+that is cut short, whoever comes next ends it. So a folder holds the old run or the new one, never some of both.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from miserly.files import locked, whole_file, write_whole
 from miserly.frontiers import Frontier, Point
 from miserly.frontiers.front import Measured
 from miserly.metrics import get_metric
@@ -22,6 +25,7 @@ from miserly.plan.matrix import as_matrix
 from miserly.report.observed import Rows
 
 FORMAT = "miserly-run-1"
+NEW = ".new"
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,21 @@ def save_run(front: Frontier, validation: Sequence[Any], folder: str | Path, cho
     if not all(hasattr(point.model, "plan_") for point in front.points):
         raise ValueError("A run keeps models as plans, and some of these have none (no plan_).")
     (folder / "plans").mkdir(parents=True, exist_ok=True)
-    (folder / "run.json").unlink(missing_ok=True)
+    with locked(folder / "plans"):
+        _take_over(folder)
+        try:
+            rows = _write(front, validation, folder / NEW, chosen)
+        except BaseException:
+            shutil.rmtree(folder / NEW, ignore_errors=True)
+            raise
+        _take_over(folder)
+    return SavedRun(front, rows, chosen)
+
+
+def _write(front: Frontier, validation: Sequence[Any], folder: Path, chosen: Point | None) -> Rows:
+    """All files of a run into a new folder, `run.json` last."""
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "plans").mkdir(parents=True)
     plans = [point.model.plan_ for point in front.points]
     for number, plan in enumerate(plans):
         plan.save(folder / _name(number))
@@ -64,7 +82,8 @@ def save_run(front: Frontier, validation: Sequence[Any], folder: str | Path, cho
     arrays: dict[str, Any] = {"X": rows.X[:, used], "y": _storable(rows.y), "columns": used}
     if rows.qid is not None:
         arrays["qid"] = _storable(rows.qid)
-    np.savez_compressed(folder / "rows.npz", **arrays)
+    with whole_file(folder / "rows.npz") as file:
+        np.savez_compressed(file, **arrays)
     content = {
         "format": FORMAT,
         "name": front.name,
@@ -83,29 +102,42 @@ def save_run(front: Frontier, validation: Sequence[Any], folder: str | Path, cho
             for number, point in enumerate(front.points)
         ],
     }
-    (folder / "run.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    return SavedRun(front, rows, chosen)
+    write_whole(folder / "run.json", json.dumps(content, indent=1) + "\n")
+    return rows
+
+
+def _take_over(folder: Path) -> None:
+    """Move a new run that is whole into its place, or what is left of it to move; `run.json` last."""
+    new = folder / NEW
+    if (new / "run.json").exists():
+        for path in (*new.glob("plans/*.plan"), *new.glob("rows.npz"), new / "run.json"):
+            path.replace(folder / path.relative_to(new))
+        shutil.rmtree(new)
 
 
 def load_run(folder: str | Path) -> SavedRun:
     """Read a run."""
     folder = Path(folder)
-    path = folder / "run.json"
-    if not path.is_file():
+    if not any((folder / place / "run.json").is_file() for place in (".", NEW)):
         raise ValueError(
             f"'{folder}' holds no run (no run.json). Name the --out folder of `miserly frontier` or `miserly demo`."
         )
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if content["format"] != FORMAT:
-            raise ValueError(f"its format is {content['format']!r}, not {FORMAT!r}")
-        points = tuple(_point(folder, record) for record in content["points"])
-        front = Frontier(points, get_metric(content["metric"]), content["unit"], content["name"], content["complete"])
-        rows = _rows(folder / "rows.npz", points[0].model.plan_)
-        chosen = None if content["chosen"] is None else points[content["chosen"]]
+        with locked(folder / "plans"):
+            _take_over(folder)
+            return _read(folder)
     except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
         raise ValueError(f"The run '{folder}' cannot be read: {error}. Make it anew.") from error
-    return SavedRun(front, rows, chosen)
+
+
+def _read(folder: Path) -> SavedRun:
+    content = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    if content["format"] != FORMAT:
+        raise ValueError(f"its format is {content['format']!r}, not {FORMAT!r}")
+    points = tuple(_point(folder, record) for record in content["points"])
+    front = Frontier(points, get_metric(content["metric"]), content["unit"], content["name"], content["complete"])
+    rows = _rows(folder / "rows.npz", points[0].model.plan_)
+    return SavedRun(front, rows, None if content["chosen"] is None else points[content["chosen"]])
 
 
 def _point(folder: Path, record: dict[str, Any]) -> Point:

@@ -8,6 +8,8 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from miserly.files import whole_file
+
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = "osD^vP*X"
 LINES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 2)), (0, (8, 3)))
@@ -47,8 +49,15 @@ def drawn(picture: Picture, path: str | Path | None = None, ax: Axes | None = No
     """Draw a picture, and write it if there is a path."""
     figure = figure_of(picture.plot(ax))
     if path is not None:
-        figure.savefig(path, dpi=150)
+        write_figure(figure, path, 150)
     return figure
+
+
+def write_figure(figure: Figure, path: str | Path, dpi: int) -> None:
+    """Write a picture, whole or not at all; the end of its name says how (.png unless it has one)."""
+    path = Path(path) if Path(path).suffix else Path(f"{path}.png")
+    with whole_file(path) as file:
+        figure.savefig(file, dpi=dpi, format=path.suffix[1:])
 
 
 def figure_of(ax: Axes) -> Figure:

@@ -80,11 +80,12 @@ def _xor_accuracies(seed: int) -> tuple[float, float]:
 
 def figure_2_8(bench: Bench) -> Outcome:
     """AFR's one curve beside models that are trained for each budget."""
-    out, n_trees = Outcome(), bench.trees(TREES, QUICK_TREES)
+    out = Outcome()
     for group in bench.ranking("binary", "afr"):
         out.uses(group[0])
         curves: dict[str, list[Frontier]] = {}
         for problem in group:
+            n_trees = bench.trees(problem, TREES, QUICK_TREES)
             exits = methods.best_blind(bench, problem, n_trees)
             levels = {"n_levels": 8} if bench.quick else {}
             found = {

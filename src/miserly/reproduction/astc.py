@@ -43,11 +43,11 @@ def groups(bench: Bench) -> list[list[Problem]]:
 def figure_3(bench: Bench) -> Outcome:
     """ASTC, hard and soft, beside CSTC and one cost-weighted l1 classifier."""
     out = Outcome()
-    depth = QUICK_DEPTH if bench.quick else DEPTH
     for group in groups(bench):
         out.uses(group[0])
         curves: dict[str, list[Frontier]] = {}
         for problem in group:
+            depth = bench.levels(problem, DEPTH, QUICK_DEPTH)
             plans = methods.graph_plans(bench, problem, "CSTC", None, max_depth=depth)
             found = {
                 "cost-weighted l1": methods.weighted_l1(bench, problem),
@@ -151,7 +151,8 @@ def _table(bench: Bench, problems: list[Problem | None]) -> Outcome:
 
 def table_1(bench: Bench) -> Outcome:
     """Speed on Yahoo! and Forest (the paper: 119× to 6.6×, and 8.4× to 1.4×)."""
-    return _table(bench, [yahoo(bench.data, "binary", "small", bench.quick), covertype(bench.data, bench.quick)])
+    drawn_or_own = yahoo(bench.data, "binary", "small", bench.quick)
+    return _table(bench, [drawn_or_own if bench.wants(drawn_or_own) else None, covertype(bench.data, bench.quick)])
 
 
 def table_2(bench: Bench) -> Outcome:

@@ -76,8 +76,8 @@ def _quadrants(seed: int) -> tuple[float, float]:
 
 def cstc_plans(bench: Bench, problem: Problem, depth: int | None = None, fine_tune: bool = True) -> list[Plan]:
     """CSTC over λ and the trees of blind boosting."""
-    n_trees = bench.trees(TREES, QUICK_TREES)
-    depth = depth or (QUICK_DEPTH if bench.quick else DEPTH)
+    n_trees = bench.trees(problem, TREES, QUICK_TREES)
+    depth = depth or bench.levels(problem, DEPTH, QUICK_DEPTH)
     trees = methods.blind(bench, problem, n_trees)
     key = {"n_trees": n_trees}
     return methods.graph_plans(bench, problem, "CSTC", trees, max_depth=depth, fine_tune=fine_tune, key=key)
@@ -89,8 +89,7 @@ def _cstc(bench: Bench, problem: Problem, **how: Any) -> methods.Points:
 
 def cscc_plans(bench: Bench, problem: Problem) -> list[Plan]:
     """CSCC over λ and the trees of blind boosting."""
-    n_trees = bench.trees(cronus.TREES, cronus.QUICK_TREES)
-    trees = methods.blind(bench, problem, n_trees)
+    trees, n_trees = cronus.dictionary(bench, problem), cronus.n_trees_of(bench, problem)
     stages = 4 if bench.quick else methods.CSCC_STAGES
     return methods.graph_plans(
         bench, problem, "CSCC", trees, n_stages=stages, class_weight="balanced", key={"n_trees": n_trees}
@@ -99,11 +98,12 @@ def cscc_plans(bench: Bench, problem: Problem) -> list[Plan]:
 
 def figure_3_5(bench: Bench) -> Outcome:
     """Balanced data: the tree beside one classifier, Cronus, early exits and blind boosting."""
-    out, n_trees = Outcome(), bench.trees(TREES, QUICK_TREES)
+    out = Outcome()
     for group in bench.ranking("plain", "small"):
         out.uses(group[0])
         curves: dict[str, list[Frontier]] = {}
         for problem in group:
+            n_trees = bench.trees(problem, TREES, QUICK_TREES)
             exits = methods.best_blind(bench, problem, n_trees)
             found = {
                 "stage-wise regression": methods.stagewise(bench, problem, n_trees),
@@ -124,12 +124,13 @@ def figure_3_5(bench: Bench) -> Outcome:
 
 def figure_3_6(bench: Bench) -> Outcome:
     """Skewed data: CSCC beside the other cascades and the tree."""
-    out, n_trees = Outcome(), bench.trees(cronus.TREES, cronus.QUICK_TREES)
+    out = Outcome()
     for group in bench.ranking("binary", "small"):
         out.uses(group[0])
         curves: dict[str, list[Frontier]] = {}
         for problem in group:
-            trees, exits = methods.blind(bench, problem, n_trees), methods.best_blind(bench, problem, n_trees)
+            n_trees = cronus.n_trees_of(bench, problem)
+            trees, exits = cronus.dictionary(bench, problem), methods.best_blind(bench, problem, n_trees)
             drawn, deviations = methods.adaboost_rs(bench, problem, n_trees)
             out.rows += [
                 {"data": problem.key, "method": "AdaBoostRS, deviation over draws", "test_cost": cost, "test": quality}
@@ -201,7 +202,7 @@ def figure_3_7(bench: Bench) -> Outcome:
         Claim(
             problem.name,
             "the one feature of price 200 is extracted at all depths",
-            "it is" if always else "it is not",
+            f"{'it is' if always else 'it is not'} (the highest price: {dear:g})",
             always,
             problem.is_real,
         )
@@ -211,10 +212,10 @@ def figure_3_7(bench: Bench) -> Outcome:
 
 def figure_3_8(bench: Bench) -> Outcome:
     """Skewed data: features by price and depth, of CSCC, AND-OR and Cronus at similar precision."""
-    out, n_trees = Outcome(), bench.trees(cronus.TREES, cronus.QUICK_TREES)
+    out = Outcome()
     problem = bench.ranking("binary", "small")[0][0]
     out.uses(problem)
-    trees = methods.blind(bench, problem, n_trees)
+    trees, n_trees = cronus.dictionary(bench, problem), cronus.n_trees_of(bench, problem)
     sweeps = {
         "CSCC": (cscc_plans(bench, problem), methods.measured(bench, problem, "cscc", cscc_plans(bench, problem))),
         "AND-OR": (
@@ -228,7 +229,7 @@ def figure_3_8(bench: Bench) -> Outcome:
     for name, (plans, points) in sweeps.items():
         near = min(range(len(plans)), key=lambda i: (abs(points[i][1] - goal), i))
         shares = _features(out, problem, name, plans[near])
-        at_once = any(share > 0 for price, share in shares[0].items() if price >= 100) if shares else False
+        at_once = bool(shares) and cronus.looks_at_dear(shares[0])
         expected = name != "AND-OR"
         out.claims.append(
             Claim(

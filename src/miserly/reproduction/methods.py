@@ -96,8 +96,12 @@ def stagewise(bench: Bench, problem: Problem, n_trees: int, loss: str = "auto") 
 
 def best_blind(bench: Bench, problem: Problem, n_trees: int) -> Plan:
     """Blind boosting up to the iteration that is best on validation, which exits go into."""
-    plan, points = blind(bench, problem, n_trees), stagewise(bench, problem, n_trees)
-    return first_rounds(plan, (points.index(best(points)) + 1) * EVERY)
+    return at_best(blind(bench, problem, n_trees), stagewise(bench, problem, n_trees))
+
+
+def at_best(plan: Plan, trace: Points) -> Plan:
+    """A sum of rounds up to the iteration that is best on validation."""
+    return first_rounds(plan, (trace.index(best(trace)) + 1) * EVERY)
 
 
 def subsets(bench: Bench, problem: Problem, n_trees: int, prices: Sequence[float]) -> Points:

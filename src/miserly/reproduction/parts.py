@@ -37,7 +37,8 @@ class Problem:
     """One split of a data set, read when it is first asked for.
 
     `stand_in` says in place of what it is used, if it is not what the paper had; `is_real` tells measured data from
-    drawn ones. `overlap` is rows in test / rows not in test where splits of one data set overlap.
+    drawn ones. `overlap` is rows in test / rows not in test where splits of one data set overlap. `most_trees` and
+    `most_levels` bound boosting and trees of classifiers where the papers' sizes would be far too many for the rows.
     """
 
     name: str
@@ -50,6 +51,8 @@ class Problem:
     overlap: float = 0.0
     tiers: tuple[float, ...] | None = None
     min_samples_leaf: int = 20
+    most_trees: int | None = None
+    most_levels: int | None = None
 
     @property
     def key(self) -> str:

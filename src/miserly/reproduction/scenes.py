@@ -280,6 +280,8 @@ def _of_kernels(kernels: Sequence[NDArray[Any]], y: Sequence[NDArray[Any]], cost
 def figure_3(bench: Bench) -> Outcome:
     """The miser over what SVMs say, beside the SVM that looks at everything."""
     data, out = described(bench.data), Outcome()
+    if bench.real and not data.is_real:
+        return out
     of_scene = len(np.unique(data.y))
     few, many = bench.record(
         "kernel prices",
@@ -311,7 +313,7 @@ def _all_methods(
     bench: Bench, data: Described, problem: Problem, few: Mapping[str, float], many: Mapping[str, float]
 ) -> dict[str, methods.Points]:
     """The points of each method in one split; `few` and `many` are prices of kernel rows to 30 and to 100 images."""
-    n_rounds, i = bench.trees(ROUNDS, QUICK_ROUNDS), problem.split_number
+    n_rounds, i = bench.trees(problem, ROUNDS, QUICK_ROUNDS), problem.split_number
     n_tradeoffs = QUICK_TRADEOFFS if bench.quick else N_TRADEOFFS
     grid = methods.tradeoffs(problem, (), n_tradeoffs + 4)[1:-3]  # the dearest buy nothing
 
@@ -425,8 +427,10 @@ def figure_2_9(bench: Bench) -> Outcome:
     """AFR's one curve on raw descriptors, beside models that are trained for each budget."""
     data, out = described(bench.data), Outcome()
     problem = raw_problem(data, 0, 5 if bench.quick and data.is_real else 1)
+    if not bench.wants(problem):
+        return out
     out.uses(problem)
-    n_rounds = bench.trees(RAW_ROUNDS, QUICK_RAW_ROUNDS)
+    n_rounds = bench.trees(problem, RAW_ROUNDS, QUICK_RAW_ROUNDS)
     afr = {"n_dims": 5, "n_trees_per_dim": 2, "n_levels": 6} if bench.quick else {"n_dims": 20, "n_trees_per_dim": 10}
     hinge = methods.blind(bench, problem, n_rounds, "squared_hinge")
     n_points = 3 if bench.quick else 6

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from miserly.files import write_whole
 from miserly.plan import Plan, PlanFileError, load_plan
 
 
@@ -29,9 +29,7 @@ class Store:
         except (OSError, ValueError, KeyError):
             pass
         record = json.loads(_text(make()))
-        unfinished = path.with_suffix(f".{os.getpid()}")
-        unfinished.write_text(_text({"key": key, "record": record}), encoding="utf-8")
-        unfinished.replace(path)
+        write_whole(path, _text({"key": key, "record": record}))
         return record
 
     def plan(self, key: Mapping[str, Any], make: Callable[[], Plan]) -> Plan:

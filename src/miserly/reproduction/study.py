@@ -61,15 +61,21 @@ class Study:
 class Bench:
     """Where studies work: the user's data, the sizes, and what was measured already."""
 
-    def __init__(self, data: Path | None, out: Path, quick: bool, progress: Progress = lambda _: None) -> None:
-        self.data, self.quick, self.out = data_folder(data), quick, out
+    def __init__(
+        self, data: Path | None, out: Path, quick: bool, progress: Progress = lambda _: None, real: bool = False
+    ) -> None:
+        self.data, self.quick, self.out, self.real = data_folder(data), quick, out, real
         self.store = Store(out / "points")
         self.progress = progress
         self._sets: dict[tuple[Labels, Size], list[list[Problem]]] = {}
 
-    def trees(self, full: int, quick: int) -> int:
-        """Numbers of trees, as the paper has them or for a quick look."""
-        return quick if self.quick else full
+    def trees(self, problem: Problem, full: int, quick: int) -> int:
+        """Numbers of trees, as the paper has them, or as many as the data bear, or for a quick look."""
+        return quick if self.quick else min(full, problem.most_trees or full)
+
+    def levels(self, problem: Problem, full: int, quick: int) -> int:
+        """The same for the levels of CSTC."""
+        return quick if self.quick else min(full, problem.most_levels or full)
 
     @property
     def n_points(self) -> int:
@@ -84,14 +90,18 @@ class Bench:
     @property
     def n_swept(self) -> int:
         """How many plans the curve of a cascade or a tree of classifiers has."""
-        return 5 if self.quick else 12
+        return 5 if self.quick else 8
 
     def ranking(self, labels: Labels, size: Size) -> list[list[Problem]]:
         """The Yahoo! set, and MQ2008 beside it if it is there: a list of splits for each."""
         if (labels, size) not in self._sets:
             groups = [[yahoo(self.data, labels, size, self.quick)], mq2008(self.data, labels, 2 if self.quick else 5)]
-            self._sets[labels, size] = [group for group in groups if group]
+            self._sets[labels, size] = [group for group in groups if group and self.wants(group[0])]
         return self._sets[labels, size]
+
+    def wants(self, problem: Problem) -> bool:
+        """Whether a data set is looked at: all are, unless drawn ones were to be left out."""
+        return problem.is_real or not self.real
 
     def record(self, what: str, problem: Problem | None, make: Callable[[], Any], **key: Any) -> Any:
         """Plain data that are kept; the key names all that they depend on."""

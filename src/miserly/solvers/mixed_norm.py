@@ -116,7 +116,7 @@ class MixedNorm:
         """Every weight that can matter, not zero: from a zero there is no return."""
         beta, active = np.zeros_like(self.b), self._varying()
         if len(active):
-            A = self.A[np.ix_(active, active)].copy()
+            A = self.A[np.ix_(active, active)]
             A[np.diag_indices(len(A))] += START_RIDGE * np.trace(A) / len(A)
             beta[active] = linalg.solve(A, self.b[active], assume_a="pos", check_finite=False)
         return beta
@@ -187,7 +187,7 @@ class MixedNorm:
     def _solve(self, beta: Floats) -> None:
         """β = (A + Γ)⁻¹ b on the set in use, in units in which the diagonal is one."""
         used = np.flatnonzero(beta.any(axis=1))
-        M = self.A[np.ix_(used, used)].copy()
+        M = self.A[np.ix_(used, used)]
         M[np.diag_indices(len(M))] += self.majoriser(beta)[used]
         unit = 1.0 / np.sqrt(np.diag(M))
         M *= unit[:, None] * unit

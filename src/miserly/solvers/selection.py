@@ -25,9 +25,8 @@ class Selection:
 
     def __init__(self, gram: Floats, moment: Floats, floor: Floats, ridge: float = 0.0) -> None:
         self.usable = np.diag(gram) > np.maximum(floor, 0.0)
-        self.gram, self.moment = gram.copy(), moment.copy()
-        self.gram[np.diag_indices_from(gram)] += ridge
-        self.rest = np.diag(self.gram).copy()
+        self.gram, self.moment, self.ridge = gram, moment.copy(), ridge
+        self.rest = np.diag(gram) + ridge
         self._floor = np.maximum(floor, SINGULAR * self.rest)
         self.chosen: list[int] = []
         self._factor = np.zeros((8, len(gram)))
@@ -47,7 +46,9 @@ class Selection:
             return float((self.moment[j] ** 2).sum() / self.rest[j]) if self.usable[j] else 0.0
         columns = columns[self.usable[columns]]
         above = self._factor[: len(self.chosen), columns]
-        block = self.gram[np.ix_(columns, columns)] - above.T @ above
+        block = self.gram[np.ix_(columns, columns)]
+        block[np.diag_indices_from(block)] += self.ridge
+        block -= above.T @ above
         size, vectors = linalg.eigh(block, check_finite=False)
         kept = size > SINGULAR * size[-1]
         return float(((vectors[:, kept].T @ self.moment[columns]) ** 2 / size[kept, None]).sum())
@@ -58,7 +59,9 @@ class Selection:
         if k == len(self._factor):
             self._factor = np.concatenate([self._factor, np.zeros_like(self._factor)])
         root = float(np.sqrt(self.rest[j]))
-        row = (self.gram[j] - self._factor[:k, j] @ self._factor[:k]) / root
+        row = self.gram[j].copy()
+        row[j] += self.ridge
+        row = (row - self._factor[:k, j] @ self._factor[:k]) / root
         right = self.moment[j] / root
         self._factor[k] = row
         self._right.append(right)

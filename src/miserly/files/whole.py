@@ -1,0 +1,60 @@
+"""A file is written beside its place and moved there when it is complete: a kill or a full disk leaves the old one."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+
+@contextmanager
+def whole_file(path: str | Path, encoding: str | None = None, newline: str | None = None) -> Iterator[IO[Any]]:
+    """A file to write, of text if there is an encoding, which takes the place of `path` when all of it is written.
+
+    If that fails, the old file stays and nothing else is left. Devices and pipes are written to as they are.
+    """
+    path = Path(path)
+    how = "b" if encoding is None else ""
+    if path.exists() and not path.is_file():
+        with writing(path), path.open(f"w{how}", encoding=encoding, newline=newline) as file:
+            yield file
+        return
+    path = path.resolve()
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"Cannot write '{path}': the folder '{path.parent}' does not exist.")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
+    try:
+        with temporary.open(f"x{how}", encoding=encoding, newline=newline) as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        raise _cannot_write(path, error, "Nothing was changed.") from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def write_whole(path: str | Path, content: str | bytes) -> None:
+    """Write text or bytes, all or nothing."""
+    with whole_file(path) as file:
+        file.write(content.encode("utf-8") if isinstance(content, str) else content)
+
+
+@contextmanager
+def writing(path: str | Path, then: str = "") -> Iterator[None]:
+    """Errors in here that name no file, as those of a full disk, name this one, and say what is left."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        raise _cannot_write(path, error, then) from error
+
+
+def _cannot_write(path: str | Path, error: OSError, then: str) -> OSError:
+    return OSError(error.errno, f"Cannot write '{path}': {error.strerror or error}. {then}".rstrip())
