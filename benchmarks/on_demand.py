@@ -9,6 +9,7 @@ import lightgbm
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from benchmarks.table import record
 from benchmarks.timing import best_of, stolen
 from miserly.acquire import OnDemand, extractor
 from miserly.costs import CostTable
@@ -50,9 +51,17 @@ def own_time() -> None:
             for function in functions:
                 function(row)
 
+    known = [dict(zip(costs.features, row)) for row in rows]
     for charge in ("learner", "path"):
         model = GreedyMiserClassifier(costs, tradeoff=2e-5, n_estimators=200, charge=charge).fit(X, y)
         assert len(model.plan_.nodes) == 200
+
+        def at_hand(plan: Plan = model.plan_) -> None:
+            for row in known:
+                _ = plan.start(given=row, owned=plan.costs.acquisitions).best
+
+        decision = best_of(20, at_hand)[0].cpu / N_ROWS * 1e6
+        record(f"one row, 200 trees, charge by {charge}, values at hand: the decision", decision, "µs", most=20)
         extractors = [extractor(f"a{a}", yields=[f"f{2 * a}", f"f{2 * a + 1}"])(f) for a, f in enumerate(functions)]
         with OnDemand(model.plan_, extractors) as runner:
 
@@ -64,18 +73,8 @@ def own_time() -> None:
             ours, theirs, alone = best_of(20, on_demand, directly, calls)
         own = (ours.cpu - alone.cpu * bought / 5) / N_ROWS * 1e6
         ratio = ours.cpu / theirs.cpu
-        print(
-            f"  one row, by {charge:<8} {bought:.1f} calls, own time {own:6.1f} µs{aim(own, 100)}, "
-            f"{ratio:4.2f}× of the functions and LightGBM{aim(ratio, 2)}"
-        )
-        known = [dict(zip(costs.features, row)) for row in rows]
-
-        def at_hand(plan: Plan = model.plan_, known: list[dict[str, float]] = known) -> None:
-            for row in known:
-                _ = plan.start(given=row, owned=plan.costs.acquisitions).best
-
-        decision = best_of(20, at_hand)[0].cpu / N_ROWS * 1e6
-        print(f"  one row, by {charge:<8} all values at hand: {decision:5.1f} µs a decision{aim(decision, 20)}")
+        print(f"  {bought:.1f} calls, {ratio:4.2f}× of the functions and LightGBM{aim(ratio, 2)}")
+        record(f"the same with {bought:.0f} extractors called on demand, beside their own time", own, "µs", most=100)
 
 
 def workload() -> tuple[np.ndarray, np.ndarray, CostTable]:

@@ -69,7 +69,11 @@ class RowAccounts:
         self, rows: NDArray[np.intp], acquisitions: int, learners: int = 0, budget: float = math.inf
     ) -> NDArray[np.bool_]:
         """Buy one set for these rows where the total stays within the budget; tells for which rows it did."""
-        numbers, kind = np.unique(self.of_row[rows], return_inverse=True)
+        numbers, kind = self.of_row[rows], np.zeros(len(rows), np.intp)
+        if (numbers == numbers[:1]).all():
+            numbers = numbers[:1]
+        else:
+            numbers, kind = np.unique(numbers, return_inverse=True)
         return self._settle(
             rows, kind, [self.ledger.after(self.accounts[n], acquisitions, learners) for n in numbers], budget
         )

@@ -143,8 +143,9 @@ class _Batch:
 
     def visit(self, step: Step, rows: Rows, root: int, waiting: dict[int, list[Rows]]) -> None:
         affordable = self._buy(step, rows)
-        self.out_of_budget[rows[~affordable]] = True
-        rows = rows[affordable]
+        if not affordable.all():
+            self.out_of_budget[rows[~affordable]] = True
+            rows = rows[affordable]
         if not len(rows):
             return
         self._score(step, rows)

@@ -1,0 +1,24 @@
+"""The table of speed in the README: every figure with its goal, written anew by `make bench`."""
+
+from pathlib import Path
+
+README = Path(__file__).resolve().parents[1] / "README.md"
+BEGIN, END = "<!-- speed: written by `make bench` -->\n", "<!-- end of speed -->\n"
+HEAD = "| | measured | goal |\n|---|---|---|\n"
+ROWS: list[str] = []
+
+
+def record(what: str, value: float, unit: str, least: float | None = None, most: float | None = None) -> None:
+    """Print a figure, and keep it for the table."""
+    goal = "" if least is None and most is None else f"≥ {least:g}" if least is not None else f"≤ {most:g}"
+    met = not goal or (value >= least if least is not None else value <= (most or 0.0))
+    figure = f"{value:.2g}" if value < 10 else f"{value:.0f}"
+    print(f"  {what}: {figure} {unit} ({goal}: {'met' if met else 'MISSED'})")
+    ROWS.append(f"| {what} | {figure if met else f'**{figure}**'} {unit} | {goal} |\n")
+
+
+def write() -> None:
+    """Put what was recorded in the README's table."""
+    text = README.read_text()
+    before, rest = text.split(BEGIN)
+    README.write_text(before + BEGIN + HEAD + "".join(ROWS) + END + rest.split(END)[1])
