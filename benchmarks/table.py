@@ -12,7 +12,7 @@ def record(what: str, value: float, unit: str, least: float | None = None, most:
     """Print a figure, and keep it for the table."""
     goal = "" if least is None and most is None else f"≥ {least:g}" if least is not None else f"≤ {most:g}"
     met = not goal or (value >= least if least is not None else value <= (most or 0.0))
-    figure = f"{value:.2g}" if value < 10 else f"{value:.0f}"
+    figure = f"{value:.3g}" if value < 100 else f"{value:.0f}"
     print(f"  {what}: {figure} {unit} ({goal}: {'met' if met else 'MISSED'})")
     ROWS.append(f"| {what} | {figure if met else f'**{figure}**'} {unit} | {goal} |\n")
 
