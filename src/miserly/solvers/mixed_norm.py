@@ -198,8 +198,8 @@ class MixedNorm:
     def _drop(self, beta: Floats, below: float) -> bool:
         """Set to zero what is best at zero, given the rest, among weights below a share of the largest.
 
-        First single learners (the condition is exact), then whole acquisitions, whose learners hold each other up, and at
-        last all.
+        First single learners (the condition is exact), then whole acquisitions, whose learners hold each other up; at
+        last all of them.
         """
         size = np.linalg.norm(beta, axis=1)
         largest = size.max(initial=0.0)
