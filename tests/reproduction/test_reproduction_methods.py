@@ -40,7 +40,7 @@ def test_a_sweep_looks_where_the_cost_changes(tmp_path):
         (8 if t < 0.02 else 1 for t in asked), reverse=True
     )
     below, above = max(t for t in asked if t < 0.02), min(t for t in asked if t >= 0.02)
-    assert above / below < 1.05
+    assert above / below < 1.15
     assert methods.swept(Bench(None, tmp_path, quick=False), problem(), make, 1e-4, 1.0) == plans
 
 
