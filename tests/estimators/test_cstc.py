@@ -227,15 +227,3 @@ def test_deep_trees_are_swept_node_by_node(monkeypatch):
 def test_bad_settings_are_refused(wrong, message):
     with pytest.raises(ValueError, match=message):
         CSTCRegressor(**{"costs": UNIFORM, **wrong}).fit(np.eye(5), np.arange(5.0))
-
-
-def test_over_trees_a_large_tradeoff_buys_nothing():
-    """Trees that need the same features held each other up: the model bought them all for weights of 1e-12."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 8))
-    y = X[:, 0] * X[:, 1] + X[:, 2] + 0.3 * rng.normal(size=300)
-    costs = CostTable.per_feature(1.0 + np.arange(8))
-    trees = GreedyMiserRegressor(costs, 0.0, n_estimators=40, max_depth=2).fit(X, y).plan_
-    model = CSTCRegressor(costs, tradeoff=100.0, dictionary=trees).fit(X, y)
-    assert model.plan_.most_expensive == 0
-    assert model.predict(X) == pytest.approx(np.full(300, y.mean()))

@@ -138,14 +138,3 @@ def test_free_acquisitions_and_those_that_nobody_needs_are_left_out():
     norm = AcquisitionNorm.of([0b011, 0b001], [0.0, 0.0], [2.0, 0.0, 7.0])
     assert norm.prices.tolist() == [2.0]
     assert norm.value(np.array([9.0, 16.0])) == 10.0
-
-
-def test_learners_that_hold_each_other_up_go_together_where_nothing_pays():
-    """Every learner needs one dear acquisition: none is the only one that does, so all of them stayed with weights of
-    1e-12, which were charged in full."""
-    rng = np.random.default_rng(0)
-    Z = rng.normal(size=(200, 5))
-    norm = AcquisitionNorm.of([1, 3, 5, 7, 1], [0.0] * 5, [100.0, 1.0, 1.0])
-    fit = MixedNorm(Z.T @ Z / 200, Z.T @ Z[:, :1] / 200, norm).run()
-    assert fit.converged
-    assert not fit.beta.any()

@@ -192,7 +192,9 @@ class Joint:
             if -promise <= tol:
                 break
             moves = self._scores(direction)
-            step, value = line_search(self._along(v, direction, moves), value, promise)
+            step = 0.0
+            if np.isfinite(direction).all():
+                step, value = line_search(self._along(v, direction, moves), value, promise)
             if not step:
                 memory.forget()
                 return v, *self.objective(v)

@@ -198,8 +198,7 @@ class MixedNorm:
     def _drop(self, beta: Floats, below: float) -> bool:
         """Set to zero what is best at zero, given the rest, among weights below a share of the largest.
 
-        First single learners (the condition is exact), then whole acquisitions, whose learners hold each other up; at
-        last all of them.
+        First single learners (the condition is exact), then whole acquisitions, whose learners hold each other up.
         """
         size = np.linalg.norm(beta, axis=1)
         largest = size.max(initial=0.0)
@@ -232,5 +231,3 @@ class MixedNorm:
             without[those] = 0.0
             if self.value(without) <= self.value(beta):
                 beta[:] = without
-        if limit >= size.max(initial=0.0) and self.value(np.zeros_like(beta)) <= self.value(beta):
-            beta[:] = 0.0
