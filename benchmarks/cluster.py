@@ -5,11 +5,11 @@ need a quiet machine; each is the best of three.
 """
 
 import os
-import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+from benchmarks.timing import best_of
 
 N_ROWS, N_FEATURES, N_TREES = int(os.environ.get("ROWS", "200000")), 200, 50
 MOST_RATIO = 2.0
@@ -49,7 +49,8 @@ def model(tradeoff: float = 0.0, n_jobs: int = 1) -> Any:
 def ours(X: np.ndarray, y: np.ndarray) -> None:
     """Our own plans, times and traffic."""
     model().set_params(n_estimators=2).fit(X[:5000], y[:5000])
-    here, local = best(lambda: model(n_jobs=2).fit(X, y))
+    [alone] = best_of(3, lambda: model(n_jobs=2).fit(X, y))
+    here, local = alone.result, alone.wall
     print(f"{len(X)} × {N_FEATURES}, {here.n_iter_} trees: {local:.2f} s in one process with two threads")
     for n_workers in (1, 2, 4):
         running, client = cluster(n_workers)
@@ -69,7 +70,8 @@ def measure(client: Any, n_workers: int, X: np.ndarray, y: np.ndarray, here: Any
     dX = da.from_array(X, chunks=(size, N_FEATURES)).persist()
     dy = da.from_array(y, chunks=size).persist()
     model().set_params(n_estimators=2).fit(dX, dy)
-    (there, trees), wall = best(lambda: there_and_traffic(DaskBackend(client), dX, dy))
+    [shared] = best_of(3, lambda: there_and_traffic(DaskBackend(client), dX, dy))
+    (there, trees), wall = shared.result, shared.wall
     sent = np.mean([tree.n_bytes for tree in trees])
     expected = n_workers * np.mean([histograms(there, t) for t in range(len(trees))]) * N_FEATURES * HISTOGRAM
     waited = sum(tree.waited for tree in trees)
@@ -86,17 +88,6 @@ def measure(client: Any, n_workers: int, X: np.ndarray, y: np.ndarray, here: Any
 
 def there_and_traffic(backend: Any, X: Any, y: Any) -> tuple[Any, Any]:
     return model().fit(X, y, backend=backend), backend.traffic
-
-
-def best(work: Callable[[], Any]) -> tuple[Any, float]:
-    """What the fastest of three runs gave, and its wall-clock seconds."""
-    runs = []
-    for _ in range(3):
-        started = time.perf_counter()
-        result = work()
-        runs.append((time.perf_counter() - started, result))
-    seconds, result = min(runs, key=lambda run: run[0])
-    return result, seconds
 
 
 def histograms(model: Any, number: int) -> int:

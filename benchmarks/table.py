@@ -1,5 +1,6 @@
 """The table of speed in the README: every figure with its goal, written anew by `make bench`."""
 
+import math
 from pathlib import Path
 
 README = Path(__file__).resolve().parents[1] / "README.md"
@@ -8,10 +9,10 @@ HEAD = "| | measured | goal |\n|---|---|---|\n"
 ROWS: list[str] = []
 
 
-def record(what: str, value: float, unit: str, least: float | None = None, most: float | None = None) -> None:
-    """Print a figure, and keep it for the table."""
-    goal = "" if least is None and most is None else f"≥ {least:g}" if least is not None else f"≤ {most:g}"
-    met = not goal or (value >= least if least is not None else value <= (most or 0.0))
+def record(what: str, value: float, unit: str, least: float | None = None, most: float = math.inf) -> None:
+    """Print a figure, which should be at least or at most so much, and keep it for the table."""
+    goal = f"≤ {most:g}" if least is None else f"≥ {least:g}"
+    met = value <= most if least is None else value >= least
     figure = f"{value:.3g}" if value < 100 else f"{value:.0f}"
     print(f"  {what}: {figure} {unit} ({goal}: {'met' if met else 'MISSED'})")
     ROWS.append(f"| {what} | {figure if met else f'**{figure}**'} {unit} | {goal} |\n")

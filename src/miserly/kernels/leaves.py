@@ -6,7 +6,8 @@ The table of trees is that of `kernels.trees`. Sums run in a fixed order, so the
 import numpy as np
 from numba import njit, prange
 
-BLOCK = 64
+from miserly.kernels.trees import BLOCK, block_leaves
+
 WIDE_BLOCK = 1024
 
 
@@ -27,17 +28,7 @@ def leaf_codes(X, trees, used, number, codes):
                 columns[j, i] = v
         at = np.empty(BLOCK, np.int32)
         for t in range(start.size):
-            at[:] = start[t]
-            for _ in range(depth[t]):
-                if any_missing:
-                    for i in range(BLOCK):
-                        a = at[i]
-                        v = columns[slot[a], i]
-                        at[i] = left[a] + ((v > threshold[a]) | ((v != v) & missing_right[a]))
-                else:
-                    for i in range(BLOCK):
-                        a = at[i]
-                        at[i] = left[a] + (columns[slot[a], i] > threshold[a])
+            block_leaves(columns, start[t], depth[t], slot, threshold, left, missing_right, any_missing, at)
             for i in range(size):
                 codes[t, first + i] = number[at[i]]
 

@@ -59,7 +59,7 @@ def _three_levels(columns, start, slot, threshold, left, missing_right, any_miss
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _block_leaves(columns, start, depth, slot, threshold, left, missing_right, any_missing, at):
+def block_leaves(columns, start, depth, slot, threshold, left, missing_right, any_missing, at):
     """Places of the leaves that a block of rows falls in, level by level."""
     if depth == 0:
         at[:] = start
@@ -111,7 +111,7 @@ def add_trees(X, rows, trees, used, learners, pointer, output, weight, keep, val
                 for i in range(size):
                     fresh |= not known[rows[first + i], place]
             if fresh:
-                _block_leaves(columns, start[t], depth[t], slot, threshold, left, missing_right, any_missing, at)
+                block_leaves(columns, start[t], depth[t], slot, threshold, left, missing_right, any_missing, at)
                 for i in range(BLOCK):
                     h[i] = value[at[i]]
             else:
@@ -179,7 +179,7 @@ def buy_paths(X, rows, trees, learners, needs, bought):
                 for w in range(needs.shape[1]):
                     bought[i, w] |= needs[f, w]
                 v = X[r, f]
-                at = left[at] + ((v > threshold[at]) | ((v != v) & missing_right[at]))
+                at = left[at] + _right(v, threshold[at], missing_right[at])
 
 
 @njit(cache=True, nogil=True)
@@ -198,7 +198,7 @@ def walk_row_until_purchase(x, trees, learners, needs, owned, entry, place):
                 if needs[f, w] & ~owned[w]:
                     return entry, at, f
             v = x[f]
-            at = left[at] + ((v > threshold[at]) | ((v != v) & missing_right[at]))
+            at = left[at] + _right(v, threshold[at], missing_right[at])
         entry += 1
         place = -1
     return entry, place, -1
