@@ -6,10 +6,13 @@ import pytest
 from miserly.baselines import CostWeightedL1Classifier, CostWeightedL1Regressor
 from miserly.costs import CostTable
 from miserly.datasets import four_quadrants, yahoo_like
-from miserly.estimators import GreedyMiserRegressor
-from miserly.estimators.cstc import CSTCClassifier, CSTCRegressor
+from miserly.estimators import GreedyMiserRegressor, cstc
+from miserly.estimators.answers import TRUSTS
+from miserly.estimators.cstc import _CSTC, CSTCClassifier, CSTCRegressor
+from miserly.estimators.graphs import GraphEstimator
 from miserly.frontiers import frontier
 from miserly.metrics import ndcg
+from oracles.design import outputs, standardised
 from oracles.quadrants import choose
 
 UNIFORM = CostTable.uniform()
@@ -227,3 +230,75 @@ def test_deep_trees_are_swept_node_by_node(monkeypatch):
 def test_bad_settings_are_refused(wrong, message):
     with pytest.raises(ValueError, match=message):
         CSTCRegressor(**{"costs": UNIFORM, **wrong}).fit(np.eye(5), np.arange(5.0))
+
+
+def boosted(n=300):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 8))
+    y = X[:, 0] * X[:, 1] + X[:, 2] + 0.3 * rng.normal(size=n)
+    costs = CostTable.per_feature(1.0 + np.arange(8))
+    return X, y, costs, GreedyMiserRegressor(costs, 0.0, n_estimators=40, max_depth=2).fit(X, y).plan_
+
+
+def test_over_trees_a_large_tradeoff_buys_nothing():
+    """Trees that need the same features held each other up: the model bought them all for weights of 1e-12."""
+    X, y, costs, trees = boosted()
+    model = CSTCRegressor(costs, tradeoff=100.0, dictionary=trees).fit(X, y)
+    assert model.plan_.most_expensive == 0
+    assert model.predict(X) == pytest.approx(np.full(300, y.mean()))
+
+
+@pytest.mark.parametrize("trust", ["model", "little", "rows"])
+def test_weights_of_trees(trust, monkeypatch):
+    """One node, against the matrix written out."""
+    X, y, costs, trees = boosted()
+    monkeypatch.setattr(
+        _CSTC, "_answers", lambda self, soft, posed, _: GraphEstimator._answers(self, soft, posed, trust)
+    )
+    model = CSTCRegressor(costs, tradeoff=1e-4, max_depth=1, dictionary=trees).fit(X, y)
+    H, *_ = standardised(outputs(trees.dictionary, X), common=True)
+    Z, target = H[:, model.plan_.nodes[0].learners], y - y.mean()
+
+    def stretched(beta):
+        return beta * (Z @ beta @ target) / (Z @ beta @ (Z @ beta))
+
+    start = stretched(np.ones(Z.shape[1])) if trust == "model" else np.zeros(Z.shape[1])
+    shrinkage = 1.0 if trust == "rows" else len(y)
+    step = np.linalg.solve(Z.T @ Z + shrinkage * np.eye(Z.shape[1]), Z.T @ (target - Z @ start))
+    np.testing.assert_allclose(model.predict(X), y.mean() + Z @ stretched(start + step), rtol=1e-6)
+
+
+def test_other_rows_tell_how_far_trees_are_to_be_trusted():
+    """Noise alone: what boosting found is worth nothing. A signal without noise that boosting has only begun to fit:
+    least squares are best."""
+    rng = np.random.default_rng(0)
+    X, costs = rng.normal(size=(900, 6)), CostTable.uniform()
+    for y, best in ((X[:, 0] * X[:, 1] + X[:, 2], "rows"), (rng.normal(size=900) + 0.1 * X[:, 0], "little")):
+        trees = GreedyMiserRegressor(costs, 0.0, n_estimators=30, max_depth=4).fit(X[:300], y[:300])
+        model = CSTCRegressor(costs, tradeoff=0.0, max_depth=1, dictionary=trees)
+        errors = {}
+        for trust in TRUSTS:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(cstc, "TRUSTS", (trust,))
+                model.fit(X[:300], y[:300], eval_set=(X[300:600], y[300:600]))
+            errors[trust] = error(model, X[600:], y[600:])
+        model.fit(X[:300], y[:300], eval_set=(X[300:600], y[300:600]))
+        assert min(errors, key=errors.get) == best
+        assert error(model, X[600:], y[600:]) == errors[best]
+
+
+def test_over_trees_more_trees_than_the_data_bear_do_no_harm():
+    """Least squares would fit the noise that two hundred trees have fitted once already."""
+    X, y, costs, _ = boosted(600)
+    trees = GreedyMiserRegressor(costs, 0.0, n_estimators=200, max_depth=4, min_samples_leaf=5).fit(X[:300], y[:300])
+    model = CSTCRegressor(costs, tradeoff=0.0, max_depth=3, dictionary=trees).fit(X[:300], y[:300])
+    assert error(model, X[300:], y[300:]) < 1.05 * error(trees, X[300:], y[300:])
+
+
+def test_a_node_begins_with_what_the_one_above_says():
+    """A child that has only a handful of rows, or adds nothing, answers about as its parent does."""
+    X, y, costs, trees = boosted()
+    plan = CSTCRegressor(costs, tradeoff=1e-3, max_depth=3, dictionary=trees, min_samples_leaf=5).fit(X, y).plan_
+    for node in plan.nodes:
+        for way in node.ways:
+            assert way < 0 or set(node.learners) <= set(plan.nodes[way].learners)

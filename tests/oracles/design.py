@@ -1,4 +1,4 @@
-"""The design matrix written out: every learner's output for every row, standardised column by column."""
+"""The design matrix written out: every learner's output for every row, around its mean, in units of a deviation."""
 
 import math
 
@@ -20,8 +20,11 @@ def outputs(trees, X):
     return np.array([[leaf_value(trees, t, x) for t in range(len(trees))] for x in X]).reshape(len(X), len(trees))
 
 
-def standardised(raw, weight=None):
-    """(H, centre, scale) with weighted means and deviations; constant columns are zero, their scale one."""
+def standardised(raw, weight=None, common=False):
+    """(H, centre, scale) with weighted means and deviations; constant columns are zero, their scale one.
+
+    The scale is each column's own, or one for all: the largest.
+    """
     weight = np.ones(len(raw)) if weight is None else np.asarray(weight, float)
     H, centre, scale = np.zeros(raw.shape), np.zeros(raw.shape[1]), np.ones(raw.shape[1])
     for j in range(raw.shape[1]):
@@ -31,5 +34,8 @@ def standardised(raw, weight=None):
             continue
         centre[j] = math.fsum(weight * column) / math.fsum(weight)
         scale[j] = math.sqrt(math.fsum(weight * (column - centre[j]) ** 2) / math.fsum(weight))
-        H[:, j] = (column - centre[j]) / scale[j]
-    return H, centre, scale
+        H[:, j] = column - centre[j]
+    varies = H.any(axis=0)
+    if common and varies.any():
+        scale[varies] = scale[varies].max()
+    return H / scale, centre, scale

@@ -35,9 +35,9 @@ def weights_of(kind):
     return weight if kind == "weighted" else None
 
 
-def check(found, raw, weight, tolerance=1e-11):
+def check(found, raw, weight, tolerance=1e-11, common=False):
     """The four methods, one and several columns at a time, and the way back to raw learners."""
-    H, centre, scale = standardised(raw, weight)
+    H, centre, scale = standardised(raw, weight, common)
     rng = np.random.default_rng(3)
     assert (found.n_rows, found.n_columns) == H.shape
     assert np.allclose(found.centre, centre, rtol=1e-12, atol=1e-14)
@@ -91,16 +91,16 @@ def test_sparse_features():
 def test_trees(cells, weighted, monkeypatch):
     monkeypatch.setattr(design, "BLOCK_CELLS", cells)
     trees, X = tree_data()
-    check(TreeDesign(trees, X, weights_of(weighted)), outputs(trees, X), weights_of(weighted))
+    check(TreeDesign(trees, X, weights_of(weighted)), outputs(trees, X), weights_of(weighted), common=True)
 
 
 def test_trees_over_sparse_data_and_other_precisions():
     trees, X = tree_data()
     X = np.where(np.isnan(X) | (np.abs(X) < 0.3), 0.0, X)
-    check(TreeDesign(trees, csr_array(X)), outputs(trees, X), None)
+    check(TreeDesign(trees, csr_array(X)), outputs(trees, X), None, common=True)
     single = X.astype(np.float32)
-    check(TreeDesign(trees, single), outputs(trees, single.astype(float)), None)
-    check(TreeDesign(trees, np.asfortranarray(X)), outputs(trees, X), None)
+    check(TreeDesign(trees, single), outputs(trees, single.astype(float)), None, common=True)
+    check(TreeDesign(trees, np.asfortranarray(X)), outputs(trees, X), None, common=True)
 
 
 def test_trees_that_do_not_vary_are_zero():

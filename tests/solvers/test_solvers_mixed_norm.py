@@ -138,3 +138,53 @@ def test_free_acquisitions_and_those_that_nobody_needs_are_left_out():
     norm = AcquisitionNorm.of([0b011, 0b001], [0.0, 0.0], [2.0, 0.0, 7.0])
     assert norm.prices.tolist() == [2.0]
     assert norm.value(np.array([9.0, 16.0])) == 10.0
+
+
+def test_learners_that_hold_each_other_up_go_together_where_nothing_pays():
+    """Every learner needs one dear acquisition: none is the only one that does, so all of them stayed with weights of
+    1e-12, which were charged in full."""
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(200, 5))
+    norm = AcquisitionNorm.of([1, 3, 5, 7, 1], [0.0] * 5, [100.0, 1.0, 1.0])
+    fit = MixedNorm(Z.T @ Z / 200, Z.T @ Z[:, :1] / 200, norm).run()
+    assert fit.converged
+    assert not fit.beta.any()
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case["shared_needs"]], ids=str)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_sharper_cost_lies_between_root_and_count_and_is_lowered(case, seed):
+    p, *_ = problem(seed, **case)
+    first, last = p.run_from(None).beta, p.sharp().beta
+    largest = max(part.max() for part in roots(p, first))
+
+    def near_a_count(beta):
+        rest = p.value(beta) - p.w * p.norm.value(p.base + (p.d * np.linalg.norm(beta, axis=1)) ** 2, p.shared)
+        own, shared = (np.log1p(part / (0.01 * largest)) * largest / np.log(101.0) for part in roots(p, beta))
+        return rest + p.w * (p.norm.evaluation @ own + p.norm.prices @ shared)
+
+    assert near_a_count(first) >= p.value(first) - 1e-12
+    assert near_a_count(last) <= near_a_count(first)
+    assert set(np.flatnonzero(last.any(axis=1))) <= set(np.flatnonzero(first.any(axis=1)))
+
+
+def roots(p, beta):
+    squares = p.base + (p.d * np.linalg.norm(beta, axis=1)) ** 2
+    return np.sqrt(squares), np.sqrt(p.norm.needs @ squares + p.shared)
+
+
+def test_of_learners_that_say_nearly_the_same_a_sharper_cost_keeps_few():
+    """Ten copies, more and more noisy, that share a dear acquisition and each need a cheap one: roots keep most, since
+    many small weights are shorter than one large one."""
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=500)
+    Z = y[:, None] + np.linspace(0.1, 0.5, 10) * rng.normal(size=(500, 10))
+    norm = AcquisitionNorm.of([1 | 2 << t for t in range(10)], [0.0] * 10, [1.0] + [0.1] * 10).times(0.05)
+    p = MixedNorm(Z.T @ Z / 500, Z.T @ y[:, None] / 500, norm)
+    assert np.count_nonzero(p.run().beta) == 10
+    assert 1 <= np.count_nonzero(p.sharp().beta) <= 6
+
+
+def test_without_shared_acquisitions_there_is_nothing_to_sharpen():
+    p, *_ = problem(1, shared_needs=False)
+    assert np.array_equal(p.sharp().beta, p.run_from(None).beta)

@@ -256,7 +256,7 @@ def test_a_leaf_is_at_its_minimum():
 
 def test_one_node_is_the_convex_problem():
     """A tree of one level found from the top down, against a general minimiser on the same columns."""
-    graph, task = Graph.tree(1), a_graph("tree", n=300, lam=0.003).task
+    graph, task = Graph.tree(1), a_graph("tree", shared=False, n=300, lam=0.003).task
     whole = SoftGraph.initialise(task, graph)
     node = whole.nodes[0]
     used = node.columns

@@ -96,7 +96,7 @@ class CSCCClassifier(PlanClassifier, GraphEstimator):
         self.objective_ = soft.optimise(self.max_iter, self.tol)
         self.n_iter_ = len(self.objective_) - 1
         self.n_stages_ = len(soft.graph)
-        scorers, reading = self._answers(soft, posed, self.fine_tune)
+        scorers, reading = self._answers(soft, posed)
         tiers = list(range(len(scorers))) if len(self.classes_) == 2 else None
         self.plan_ = self._graph_plan(posed, soft.graph, scorers, reading, tiers)
 

@@ -23,9 +23,10 @@ from sklearn.base import clone
 
 from miserly.costs import CostTable
 from miserly.estimators import constraints
+from miserly.estimators.answers import GONE, TRUSTS, Scorer, Trust
 from miserly.estimators.base import PlanClassifier, PlanRegressor
 from miserly.estimators.dictionary import DICTIONARY
-from miserly.estimators.graphs import GONE, Elsewhere, GraphEstimator, Posed, Rows, Scorer, prunable
+from miserly.estimators.graphs import Elsewhere, GraphEstimator, Posed, Reading, Rows, prunable
 from miserly.metrics import Metric
 from miserly.solvers.soft_graph import Classifier, SoftGraph, Task
 from miserly.solvers.traversal import EXIT, Graph
@@ -122,12 +123,15 @@ class _CSTC(GraphEstimator):
         task = self._task(posed)
         soft = SoftGraph.initialise(task, Graph.tree(self.max_depth), posed.gram, starts)
         first = [copy.deepcopy(node) for node in soft.started]
+        trust: Trust = "model"
         if validation is not None:
-            soft = self._prune(soft, posed, validation)
+            if posed.learners.known(posed.targets.shape[1]) is not None:
+                trust = max(TRUSTS, key=lambda t: self._figure(validation, soft, *self._answers(soft, posed, t)))
+            soft = self._prune(soft, posed, validation, trust)
         self.objective_ = soft.optimise(self.max_iter, self.tol)
         if validation is not None:
-            soft = self._prune(soft, posed, validation)
-        scorers, reading = self._answers(soft, posed, self.fine_tune)
+            soft = self._prune(soft, posed, validation, trust)
+        scorers, reading = self._answers(soft, posed, trust)
         self.n_iter_ = len(self.objective_) - 1
         self.n_nodes_ = len(soft.graph)
         self.plan_ = self._graph_plan(posed, soft.graph, scorers, reading)
@@ -152,9 +156,9 @@ class _CSTC(GraphEstimator):
         X, y, qid = self._eval_parts(eval_set, metric)
         return _Validation(Elsewhere(posed.learners, X), y, qid, metric)
 
-    def _prune(self, soft: SoftGraph, posed: Posed, validation: _Validation) -> SoftGraph:
+    def _prune(self, soft: SoftGraph, posed: Posed, validation: _Validation, trust: Trust) -> SoftGraph:
         """Take away, from the leaves up, what does not better the metric on validation data (thesis 3.4.5)."""
-        scorers, reading = self._answers(soft, posed, self.fine_tune)
+        scorers, reading = self._answers(soft, posed, trust)
         rows, outputs, scores = validation.routed(soft.graph, scorers)
 
         def figure(of: Floats) -> float:
@@ -170,6 +174,11 @@ class _CSTC(GraphEstimator):
             if (now := figure(without)) >= best:
                 scores, best, kept[k] = without, now, False
         return soft.keep(kept)
+
+    def _figure(self, validation: _Validation, soft: SoftGraph, scorers: list[Scorer], reading: Reading) -> float:
+        """The metric of these answers on validation data; the larger, the better."""
+        scores = validation.routed(soft.graph, scorers)[2]
+        return self._measured(validation.metric, validation.y, scores, reading, validation.qid)
 
 
 class _Validation:

@@ -11,7 +11,7 @@ import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,7 @@ class Learners:
     number: NDArray[np.int32]
     masks: tuple[int, ...]
     evaluation: tuple[float, ...]
+    model: Plan | None = None
 
     def price(self, columns: ArrayLike, owned: int = 0) -> float:
         """What some columns cost together a row that owns some acquisitions."""
@@ -52,6 +53,21 @@ class Learners:
             wanted |= self.masks[j]
         prices = self.costs.price_list
         return math.fsum([*(prices[a] for a in set_bits(wanted & ~owned)), *(self.evaluation[j] for j in chosen)])
+
+    def known(self, n_outputs: int) -> Floats | None:
+        """The weights (column × output) of trees in the model that they come from, unless that has other outputs."""
+        if not isinstance(self.dictionary, Trees):
+            return None
+        if self.model is None:
+            known = np.zeros((len(self.dictionary), n_outputs))
+            known[np.arange(len(known)), np.arange(len(known)) % n_outputs] = 1.0
+            return known
+        if self.model.n_outputs != n_outputs or any(node.combine != "add" for node in self.model.nodes):
+            return None
+        known = np.zeros((len(self.dictionary), n_outputs))
+        for node in self.model.nodes:
+            np.add.at(known, (node.learners[:, None], np.array(node.outputs)), node.weights)
+        return known
 
     @property
     def needs(self) -> NDArray[np.bool_]:
@@ -105,14 +121,14 @@ def find_learners(
         raw = RawFeatures(np.arange(X.shape[1]))
         design = X.raw_design(order) if far else RawDesign(X, sample_weight, order)
         return _priced(costs, raw, design, order.astype(np.int32))
-    trees = _trees_of(dictionary, costs, X, y, sample_weight)
+    trees, model = _trees_of(dictionary, costs, X, y, sample_weight)
     if trees.n_features > X.shape[1]:
         raise ValueError(
             f"The dictionary's trees look at feature {trees.n_features - 1} (from 0), X has {X.shape[1]} columns. "
             "Give the data that the trees were grown on, with the same columns."
         )
     design = X.tree_design(trees) if far else TreeDesign(trees, X, sample_weight)
-    return _priced(costs, trees, design, np.arange(len(trees), dtype=np.int32))
+    return replace(_priced(costs, trees, design, np.arange(len(trees), dtype=np.int32)), model=model)
 
 
 def reads_missing(dictionary: Any) -> bool:
@@ -120,20 +136,23 @@ def reads_missing(dictionary: Any) -> bool:
     return dictionary is not None
 
 
-def _trees_of(dictionary: Any, costs: CostTable, X: Any, y: np.ndarray, sample_weight: Floats | None) -> Trees:
-    found = dictionary
+def _trees_of(
+    dictionary: Any, costs: CostTable, X: Any, y: np.ndarray, sample_weight: Floats | None
+) -> tuple[Trees, Plan | None]:
+    """The trees, and the plan that they come from, if any."""
+    model, found = None, dictionary
     if hasattr(dictionary, "fit"):
         found = getattr(dictionary, "plan_", None)
         if found is None:
             found = _fitted(dictionary, costs, X, y, sample_weight).plan_
     if isinstance(found, Plan):
-        found = found.dictionary
+        model, found = found, found.dictionary
     if not isinstance(found, Trees):
         raise ValueError(
             f"The dictionary {type(dictionary).__name__} is over {type(found).__name__}, not over trees. Give a model "
             "of boosted trees, or dictionary=None for the raw features."
         )
-    return found
+    return found, model
 
 
 def _fitted(model: Any, costs: CostTable, X: Any, y: np.ndarray, sample_weight: Floats | None) -> Any:

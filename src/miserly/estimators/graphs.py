@@ -1,7 +1,7 @@
 """What trees and cascades of linear classifiers share: data made ready, hard routing, answers, and the plan.
 
 A soft graph decides who goes where. What a node then answers is fitted anew on the rows that really come there
-(fine-tuning); the gate keeps looking at what it was trained on, as the node's routing vector.
+(`answers`); the gate keeps looking at what it was trained on, as the node's routing vector.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
 from sklearn.utils.validation import column_or_1d
 
 from miserly.costs import CostTable, set_bits
+from miserly.estimators.answers import Scorer, Trust, answers
 from miserly.estimators.base import PlanClassifier
 from miserly.estimators.dictionary import Learners
 from miserly.estimators.learner_base import LearnerEstimator
@@ -26,9 +26,7 @@ from miserly.solvers import Design, RawDesign, TreeDesign, discriminant, platt
 from miserly.solvers.mixed_norm import AcquisitionNorm
 from miserly.solvers.soft_graph import SoftGraph
 from miserly.solvers.traversal import EXIT, Graph
-from miserly.solvers.window import Window
 
-GONE = -2
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Link = Literal["identity", "logistic", "softmax"]
@@ -70,16 +68,6 @@ class Posed:
         """The deviation of the targets, all outputs together."""
         middle = self.share @ self.targets
         return math.sqrt(float(self.share @ ((self.targets - middle) ** 2).sum(axis=1)))
-
-
-@dataclass(frozen=True)
-class Scorer:
-    """A node as the plan will have it: what it answers and what its gate looks at, over standardised columns."""
-
-    beta: Floats
-    bias: Floats
-    routing: Floats
-    threshold: float
 
 
 @dataclass(frozen=True)
@@ -151,29 +139,10 @@ class GraphEstimator(LearnerEstimator):
         matrix, offset = discriminant(scores, member, weights)
         return Reading("softmax", matrix, offset, np.log((counts + 1.0) / (total + len(counts))))
 
-    def _answers(self, soft: SoftGraph, posed: Posed, fine_tune: bool) -> tuple[list[Scorer], Reading]:
-        """What each node answers when gates are hard, and how scores are read.
-
-        Fine-tuned nodes are fitted to the training rows that count for them: those that come there, or, if the loss is
-        one at the exits, those that leave there.
-        """
-        at = np.zeros(len(posed.weights), np.intp)
-        scores = np.zeros_like(posed.targets)
-        counts, scorers = posed.counts, []
-        for k, node in enumerate(soft.nodes):
-            rows = np.flatnonzero(at == k)
-            if not soft.graph.is_leaf(k):
-                ways = np.where(soft.traversal.gate(k)[rows] > 0.5, soft.graph.up[k], soft.graph.low[k])
-                at[rows] = np.where(ways == EXIT, GONE, ways)
-            beta, bias, columns = node.beta, node.bias, node.columns
-            Z = soft.window(columns, rows)
-            counted = soft.task.at_exit and not soft.graph.is_leaf(k)
-            mine = np.flatnonzero(ways == EXIT) if counted else np.arange(len(rows))
-            if fine_tune and counts[rows[mine]].any():
-                beta = np.zeros_like(node.beta)
-                beta[columns], bias = refit(Z.part(mine), posed.targets[rows[mine]], counts[rows[mine]])
-            scorers.append(Scorer(beta, bias, node.routing, node.threshold))
-            scores[rows] = Z.scores(beta[columns]) + bias
+    def _answers(self, soft: SoftGraph, posed: Posed, trust: Trust = "model") -> tuple[list[Scorer], Reading]:
+        """What each node answers when gates are hard, and how scores are read."""
+        tuned = trust if getattr(self, "fine_tune", True) else None
+        scorers, scores = answers(soft, posed.learners, posed.targets, posed.counts, tuned)
         return scorers, self._reading(posed, scores)
 
     def _graph_plan(
@@ -270,17 +239,6 @@ class Elsewhere:
         raw = np.where(self.trained.varies, 1.0 / self.trained.scale, 0.0)[:, None] * beta.reshape(len(beta), -1)
         constant = (self.design.centre - self.trained.centre) @ raw + bias
         return self.design.scores(raw * self.design.scale[:, None]) + constant
-
-
-def refit(Z: Window, Y: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Least squares of these rows with a free intercept, and one row's worth of shrinkage so that few rows are safe."""
-    total = float(weights.sum())
-    centre, middle = Z.sums(weights) / total, weights @ Y / total
-    around = Z.around(centre)
-    A = around.gram(weights)
-    A[np.diag_indices(len(A))] += 1.0
-    beta = linalg.solve(A, around.sums(weights[:, None] * (Y - middle)), assume_a="pos", check_finite=False)
-    return beta, middle - centre @ beta
 
 
 def prunable(graph: Graph, kept: NDArray[np.bool_], k: int) -> bool:

@@ -25,7 +25,8 @@ RATE, DEPTH, EVERY = 0.1, 3, 10
 EXIT_AT = 5
 CRONUS_STAGES, CSCC_STAGES = 10, 10
 DRAWS = 10
-STARTS = (0.35, 0.7, 1.0)
+STARTS = (0.1, 0.4, 0.7, 1.0)
+FINE = 1.2
 WEIGHTS = (1e-5, 1e1)
 
 
@@ -245,8 +246,9 @@ def graph_plans(bench: Bench, problem: Problem, stem: str, trees: Plan | None, *
 
 
 def swept(bench: Bench, problem: Problem, make: Callable[[float], Plan], low: float, high: float) -> list[Plan]:
-    """Plans at three tradeoffs, then between the two neighbours whose costs on validation differ most (in their
-    logarithm), again and again: the window in which a cascade changes may be narrow."""
+    """Plans at four tradeoffs, then between the two neighbours whose costs on validation differ most (in their
+    logarithm), again and again: the window in which a cascade changes may be narrow. Those that buy nothing take no
+    time and do not count; neighbours that are very near have nothing between them."""
     least = min(p for p in problem.costs.price_list if p > 0)
     found: dict[float, tuple[Plan, float]] = {}
 
@@ -257,9 +259,11 @@ def swept(bench: Bench, problem: Problem, make: Callable[[float], Plan], low: fl
 
     for share in STARTS:
         at(float(low ** (1.0 - share) * high**share))
-    while len(found) < bench.n_swept:
-        values = sorted(found)
-        _, a, b = max((abs(found[a][1] - found[b][1]), a, b) for a, b in pairwise(values))
+    while sum(bool(plan.nodes) for plan, _ in found.values()) < bench.n_swept:
+        gaps = [(abs(found[a][1] - found[b][1]), a, b) for a, b in pairwise(sorted(found)) if b > FINE * a]
+        if not gaps:
+            break
+        _, a, b = max(gaps)
         at(math.sqrt(a * b))
     return [found[t][0] for t in sorted(found)]
 

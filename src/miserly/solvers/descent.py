@@ -70,7 +70,8 @@ def line_search(along: Callable[[float], float], value: float, promise: float) -
     """A step that keeps a part of what the slope promises, and the value there; step 0 if there is none."""
     step = 1.0
     while step > SMALLEST_STEP:
-        found = along(step)
+        with np.errstate(over="ignore", invalid="ignore"):  # a step too far is no step
+            found = along(step)
         if found <= value + ARMIJO * step * promise:
             return step, found
         step *= min(0.5, max(0.1, -promise * step / (2.0 * (found - value - step * promise))))

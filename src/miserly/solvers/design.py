@@ -27,6 +27,7 @@ CONSTANT = 8 * np.finfo(np.float64).eps
 
 class Design(Protocol):
     """H, rows × columns: (raw output − centre) / scale. A column that does not vary is zero, its scale is one.
+    Raw features each have their own scale, trees a common one.
 
     All sums over rows that a solver makes go through these methods. Weights and values may have several columns. If the
     rows are `far`, their columns are not to be fetched: products are all that is asked for.
@@ -290,7 +291,10 @@ class TreeDesign(TreeRows):
 
 
 def standardise_trees(design: Any, trees: Trees, share: Floats) -> None:
-    """Settle a design of trees, here or elsewhere, that tells the `mass` of all rows."""
+    """Settle a design of trees, here or elsewhere, that tells the `mass` of all rows.
+
+    All have the scale of the one that varies most: a boosted tree that says little takes a large weight to say much.
+    """
     mass, value = design.mass(share), leaf_values(trees)
     centre = np.einsum("tl,tl->t", mass, value)
     centre += np.einsum("tl,tl->t", mass, value - centre[:, None])
@@ -298,7 +302,8 @@ def standardise_trees(design: Any, trees: Trees, share: Floats) -> None:
     largest = np.abs(away).max(axis=1, initial=0.0)
     varies = largest > CONSTANT * np.abs(centre)
     spread = np.sqrt(np.einsum("tl,tl->t", mass, (away / np.where(varies, largest, 1.0)[:, None]) ** 2))
-    design.settle(centre, np.where(varies, spread * largest, 1.0), varies)
+    common = np.max(spread * largest, where=varies, initial=0.0)
+    design.settle(centre, np.where(varies, common, 1.0), varies)
 
 
 def leaf_values(trees: Trees) -> Floats:

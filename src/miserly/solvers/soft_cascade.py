@@ -139,7 +139,7 @@ class SoftCascade:
         centre = sums[:, 0] / total
         A = (task.design.gram(weight) if gram is None else gram) - total * np.outer(centre, centre)
         problem = MixedNorm(A, sums[:, 1:], norm, task.rhos[k], d=float(self.d[k]), base=self.squares())
-        beta = problem.run().beta[:, 0]
+        beta = problem.sharp().beta[:, 0]
         return Stage(beta, middle - float(centre @ beta))
 
     # ---- algorithm 1 ------------------------------------------------------------------------------------------

@@ -168,7 +168,7 @@ class SoftGraph:
         A, b, centre, middle = moments(task, weight, gram)
         base = self.path_squares(k)
         problem = MixedNorm(A, b, task.norm, task.rho, float(task.share @ reach), base=base)
-        beta = problem.run_from(start).beta
+        beta = problem.sharp(start).beta
         node = Classifier(beta, middle - centre @ beta, _direction(A, beta))
         kept = node.columns
         node.known, node.gram, node.centre = kept, A[np.ix_(kept, kept)], centre[kept]
