@@ -199,6 +199,12 @@ class Plan(Frozen):
             return links.labels(self.link, z, self.classes)
         return z[:, 0] if z.shape[1] == 1 else z
 
+    def read_row(self, z: NDArray[np.float64]) -> Any:
+        """The same of one row."""
+        if self.classes is not None and self.n_outputs == 1 and self.link == "logistic":
+            return self.classes[1 if z[0, 0] > 0 else 0]
+        return self.read(z)[0]
+
     def probabilities(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
         """Calibrated scores as class probabilities."""
         return links.probabilities(self.link, z, 0 if self.classes is None else len(self.classes))
@@ -284,8 +290,16 @@ class Plan(Frozen):
 
     def known_at_first(self, owned: int) -> Mapping[str, int]:
         """The features in use that a row begins with: those that need nothing, and those of what it owns already."""
-        free = self.arriving(0, 0)
-        return {**free, **self.arriving(0, owned)} if owned else free
+        known = self._at_first.get(owned)
+        if known is None:
+            if len(self._at_first) >= REMEMBERED:
+                self._at_first.clear()
+            known = self._at_first[owned] = {**self.arriving(0, 0), **self.arriving(0, owned)}
+        return known
+
+    @cached_property
+    def _at_first(self) -> dict[int, dict[str, int]]:
+        return {}
 
     @cached_property
     def _arriving(self) -> dict[tuple[int, int], dict[str, int]]:
@@ -301,8 +315,10 @@ class Plan(Frozen):
 
     def acquisition_set(self, names: Iterable[str]) -> int:
         """Acquisitions as a bit set."""
-        number = self.acquisition_numbers
-        return sum(1 << number[name] for name in set(names))
+        number, found = self.acquisition_numbers, 0
+        for name in names:
+            found |= 1 << number[name]
+        return found
 
     @cached_property
     def acquisition_numbers(self) -> dict[str, int]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from miserly.plan.plan import Plan
 
 Join = Literal["none", "free", "all"]
+NOBODY = (np.zeros(0), np.zeros(0, bool))
 
 
 class Stop(NamedTuple):
@@ -78,6 +79,10 @@ class Program:
         self.steps: dict[int, Step] = {}
         for run in self._runs(join):
             self.steps[run[0]] = self._step(run)
+
+    def kept(self) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Room for what the learners that several nodes use say of one row, and whether they were asked."""
+        return (np.zeros(self.n_kept), np.zeros(self.n_kept, bool)) if self.n_kept else NOBODY
 
     def _runs(self, join: Join) -> list[list[int]]:
         nodes = self.plan.nodes

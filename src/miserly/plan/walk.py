@@ -11,8 +11,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,8 +33,7 @@ WORD = (1 << 64) - 1
 NOTHING: Mapping[str, float] = {}
 
 
-@dataclass(frozen=True)
-class Best:
+class Best(NamedTuple):
     """The best answer so far: the value, the class probabilities if there are classes, the raw scores."""
 
     value: Any
@@ -73,11 +71,10 @@ class Walk:
         self._dead = self._lost = 0  # acquisitions that cannot be had; these, and those that are no use without them
         self._had = plan.acquisition_set(owned) if owned else 0  # those that nobody need buy
         self._reason = "answered"
-        self._owned = np.zeros(program.words.shape[1], np.uint64)
+        self._owned = np.zeros(program.words.shape[1] if self.by_path else 0, np.uint64)
         self._x = program.no_values.copy()
         self._state = State(program, 1)
-        self._values = np.zeros(program.n_kept)
-        self._known = np.zeros(program.n_kept, bool)
+        self._values, self._known = program.kept()
         self._root = self._complete = self._scored = 0
         self._take(given, plan.known_at_first(self._had))
         if plan.roots:
@@ -112,9 +109,8 @@ class Walk:
         plan = self.plan
         score = self._state.score()
         z = self._state.read(score)
-        value = plan.read(z)[0]
         proba = plan.probabilities(z)[0] if plan.classes is not None else None
-        return Best(value, proba, score[0], self.tier)
+        return Best(plan.read_row(z), proba, score[0], self.tier)
 
     def supply(self, values: Mapping[str, float]) -> None:
         """Take the values that the wanted acquisitions gave, pay for them, and go on as far as possible."""
@@ -273,9 +269,11 @@ class Walk:
         step, n_nodes = self._step, self._complete
         if not self._scored:
             self._state.begin(step.head, ONE_ROW)
+        plan, row, learners, pointer = self.plan, self._state.columns[0], step.learners, step.pointer
         first, end = step.ends[self._scored - 1] if self._scored else 0, step.ends[n_nodes - 1]
-        plan, row, learners = self.plan, self._state.columns[0], step.learners[first:end]
-        edges = (step.pointer[first : end + 1], step.column, step.weight)
+        if end - first < len(learners):
+            learners, pointer = learners[first:end], pointer[first : end + 1]
+        edges = (pointer, step.column, step.weight)
         kept = (self.program.keep, self._values, self._known)
         if isinstance(plan.dictionary, Trees):
             kernels.add_trees_to_row(self._x, self.program.trees, learners, *edges, *kept, row)
