@@ -210,6 +210,16 @@ def test_what_a_killed_sweep_left_half_written_is_removed(tmp_path):
     assert len(list(tmp_path.iterdir())) == 11
 
 
+def test_a_folder_that_is_no_store_keeps_all_that_it_has(tmp_path):
+    """Whatever was called like a sweep's unfinished work was deleted before the folder was refused."""
+    (tmp_path / ".work-of-my-life").mkdir()
+    (tmp_path / ".work-of-my-life" / "novel.txt").write_text("It was a dark and stormy night;")
+    (tmp_path / "letters.txt").write_text("Dear mother,")
+    with pytest.raises(ValueError, match="neither empty nor the store of a sweep"):
+        sweep(tmp_path)
+    assert {p.name for p in tmp_path.rglob("*")} >= {".work-of-my-life", "novel.txt", "letters.txt"}
+
+
 def test_folders_that_are_no_store(tmp_path):
     (tmp_path / "letters").mkdir()
     (tmp_path / "letters" / "mother.txt").write_text("Dear mother,")

@@ -260,10 +260,11 @@ def swept(bench: Bench, problem: Problem, make: Callable[[float], Plan], low: fl
     for share in STARTS:
         at(float(low ** (1.0 - share) * high**share))
     while sum(bool(plan.nodes) for plan, _ in found.values()) < bench.n_swept:
-        gaps = [(abs(found[a][1] - found[b][1]), a, b) for a, b in pairwise(sorted(found)) if b > FINE * a]
-        if not gaps:
+        gap, a, b = max(
+            (abs(found[a][1] - found[b][1]) if b > FINE * a else 0.0, a, b) for a, b in pairwise(sorted(found))
+        )
+        if not gap:
             break
-        _, a, b = max(gaps)
         at(math.sqrt(a * b))
     return [found[t][0] for t in sorted(found)]
 
