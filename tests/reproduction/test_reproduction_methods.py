@@ -24,25 +24,28 @@ def problem():
 
 
 def test_a_sweep_looks_where_the_cost_changes(tmp_path, monkeypatch):
-    """Everything is bought below 0.02, one feature above it: the sweep closes in on that."""
+    """Everything is bought below 0.02, one feature up to 0.1, then nothing: the sweep closes in on both places, until
+    its plans are near each other; those that buy nothing do not count."""
     asked = []
 
     def make(tradeoff):
         asked.append(tradeoff)
-        n = 8 if tradeoff < 0.02 else 1
-        weights = np.full(n, 1.0 + tradeoff)
-        return Plan(COSTS, RawFeatures(np.arange(8)), (Node(np.arange(n, dtype=np.int32), weights),), np.zeros(1))
+        n = 8 if tradeoff < 0.02 else 1 if tradeoff < 0.1 else 0
+        node = Node(np.arange(n, dtype=np.int32), np.full(n, 1.0 + tradeoff))
+        return Plan(COSTS, RawFeatures(np.arange(8)), (node,) if n else (), np.zeros(1), roots=(0,) if n else ())
 
     monkeypatch.setattr(Bench, "n_swept", 12)
     bench = Bench(None, tmp_path, quick=False)
     plans = methods.swept(bench, problem(), make, 1e-4, 1.0)
-    assert len(plans) == len(asked) == bench.n_swept
-    assert [len(plan.nodes[0].learners) for plan in plans] == sorted(
-        (8 if t < 0.02 else 1 for t in asked), reverse=True
-    )
-    below, above = max(t for t in asked if t < 0.02), min(t for t in asked if t >= 0.02)
-    assert above / below < 1.05
+    assert len(plans) == len(asked)
+    bought = [len(plan.nodes[0].learners) if plan.nodes else 0 for plan in plans]
+    assert bought == sorted((8 if t < 0.02 else 1 if t < 0.1 else 0 for t in asked), reverse=True)
+    for edge in (0.02, 0.1):
+        assert min(t for t in asked if t >= edge) / max(t for t in asked if t < edge) < methods.FINE**2
     assert methods.swept(Bench(None, tmp_path, quick=False), problem(), make, 1e-4, 1.0) == plans
+    monkeypatch.setattr(Bench, "n_swept", 3)
+    few = methods.swept(Bench(None, tmp_path, quick=False), problem(), make, 1e-4, 1.0)
+    assert sum(bool(plan.nodes) for plan in few) == 3
 
 
 def test_the_papers_tradeoffs_are_per_row_on_the_papers_data_only():

@@ -249,13 +249,13 @@ def swept(bench: Bench, problem: Problem, make: Callable[[float], Plan], low: fl
     """Plans at four tradeoffs, then between the two neighbours whose costs on validation differ most (in their
     logarithm), again and again: the window in which a cascade changes may be narrow. Those that buy nothing take no
     time and do not count; neighbours that are very near have nothing between them."""
-    least = min(p for p in problem.costs.price_list if p > 0)
+    nothing = min(p for p in problem.costs.price_list if p > 0) / 2.0
     found: dict[float, tuple[Plan, float]] = {}
 
     def at(tradeoff: float) -> None:
         plan = make(tradeoff)
         cost = bench.record("mean cost", problem, partial(_mean_cost, plan, problem), plan=_digest(plan))
-        found[tradeoff] = plan, math.log(max(least, cost))
+        found[tradeoff] = plan, math.log(max(nothing, cost))
 
     for share in STARTS:
         at(float(low ** (1.0 - share) * high**share))
