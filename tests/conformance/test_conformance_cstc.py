@@ -57,7 +57,7 @@ def test_cost_battery(kind, target, costs, way):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(400, 7)) @ rng.normal(size=(7, 7)) + 3
     y = X[:, 0] + X[:, 3] * np.sign(X[:, 4]) + 0.1 * rng.normal(size=400)
-    model = kind(costs, tradeoff=0.003, **SETTINGS[way], **short(kind, 3))
+    model = kind(costs, tradeoff=0.001, **SETTINGS[way], **short(kind, 3))
     ran = check_estimator_costs(model, X, TARGETS[target](y))
     assert len(ran) == len(ESTIMATOR_CHECKS) == 5
     assert len(PLAN_CHECKS) == 6
