@@ -58,14 +58,13 @@ class Learners:
         """The weights (column × output) of trees in the model that they come from, unless that has other outputs."""
         if not isinstance(self.dictionary, Trees):
             return None
-        if self.model is None:
-            known = np.zeros((len(self.dictionary), n_outputs))
+        known, model = np.zeros((len(self.dictionary), n_outputs)), self.model
+        if model is None:  # as imported: tree t belongs to output t mod K
             known[np.arange(len(known)), np.arange(len(known)) % n_outputs] = 1.0
             return known
-        if self.model.n_outputs != n_outputs or any(node.combine != "add" for node in self.model.nodes):
+        if model.n_outputs != n_outputs or any(node.combine != "add" for node in model.nodes):
             return None
-        known = np.zeros((len(self.dictionary), n_outputs))
-        for node in self.model.nodes:
+        for node in model.nodes:
             np.add.at(known, (node.learners[:, None], np.array(node.outputs)), node.weights)
         return known
 
