@@ -62,7 +62,7 @@ class Program:
 
     def __init__(self, plan: Plan, join: Join) -> None:
         self.plan = plan
-        self.ledger = plan.ledger
+        self.ledger, self.n_outputs = plan.ledger, plan.n_outputs
         self.words = plan.costs.needs_words
         self.trees = plan.dictionary.table if isinstance(plan.dictionary, Trees) else None
         self.machine = plan.dictionary.machine if isinstance(plan.dictionary, Kernels) else None

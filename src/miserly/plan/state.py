@@ -23,7 +23,7 @@ class State:
 
     def __init__(self, program: Program, n_rows: int) -> None:
         self.plan, self.calibrated = program.plan, program.calibrated
-        self.n_outputs = program.plan.n_outputs
+        self.n_outputs = program.n_outputs
         self.columns: Numbers = np.tile(program.no_scores, (n_rows, 1)) if n_rows != 1 else program.no_scores.copy()
         if self.calibrated:
             self.scale: Numbers = np.ones((n_rows, self.n_outputs))

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from miserly.costs import Account
 from miserly.kernels import machines
 from miserly.kernels import trees as kernels
-from miserly.plan.dictionary import Trees
 from miserly.plan.gates import passes
 from miserly.plan.node import EXIT
 from miserly.plan.program import Step
@@ -71,7 +70,6 @@ class Walk:
         self._dead = self._lost = 0  # acquisitions that cannot be had; these, and those that are no use without them
         self._had = plan.acquisition_set(owned) if owned else 0  # those that nobody need buy
         self._reason = "answered"
-        self._owned = np.zeros(program.words.shape[1] if self.by_path else 0, np.uint64)
         self._x = program.no_values.copy()
         self._state = State(program, 1)
         self._values, self._known = program.kept()
@@ -164,11 +162,15 @@ class Walk:
 
     def _take(self, values: Mapping[str, float], arriving: Mapping[str, int]) -> None:
         """Keep values; everything that the plan may look at and that is or gets owned must be among them."""
-        if values.keys() != arriving.keys():
-            self._check(values, arriving)
         x = self._x
-        for name, f in arriving.items():
-            x[f] = values[name]
+        try:
+            for name, f in arriving.items():
+                x[f] = values[name]
+        except KeyError:
+            self._check(values, arriving)
+            raise
+        if len(values) != len(arriving):
+            self._check(values, arriving)
 
     def _check(self, values: Mapping[str, float], arriving: Mapping[str, int]) -> None:
         """Values that the plan never looks at are let pass; unknown, unpaid and missing ones are errors."""
@@ -238,7 +240,7 @@ class Walk:
         if not (step.is_priced or step.acquisitions & ~have) and self.account.total <= self.budget:
             self._complete = len(step.ends)
             return 0
-        owned = self._owned
+        owned = np.empty(program.words.shape[1], np.uint64)
         for w in range(len(owned)):
             owned[w] = have >> 64 * w & WORD
         n_nodes, learners = len(step.ends), step.learners
@@ -275,7 +277,7 @@ class Walk:
             learners, pointer = learners[first:end], pointer[first : end + 1]
         edges = (pointer, step.column, step.weight)
         kept = (self.program.keep, self._values, self._known)
-        if isinstance(plan.dictionary, Trees):
+        if self.program.trees is not None:
             kernels.add_trees_to_row(self._x, self.program.trees, learners, *edges, *kept, row)
         elif self.program.machine is not None:
             machines.add_machines_to_row(self._x, self.program.machine, learners, *edges, *kept, row)
