@@ -5,20 +5,7 @@ import subprocess
 import sys
 
 import pytest
-
-
-def miserly(*args, cwd, code=0):
-    """Run the command as a user does; returns what it printed."""
-    done = subprocess.run(
-        [sys.executable, "-c", "from miserly.cli import main; main()", *map(str, args)],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
-    assert done.returncode == code, done.stderr + done.stdout
-    assert "Traceback" not in done.stderr
-    return done.stdout if code == 0 else done.stderr
+from command import miserly
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +34,14 @@ def test_the_whole_way(folder):
     printed = miserly("predict", "a.plan", "test.csv", "--label", "label", "--budget", "5", cwd=folder)
     assert printed.splitlines()[0] == "answer,cost,stopped"
     assert all(line.endswith("budget") for line in printed.splitlines()[1:])
+
+
+def test_as_a_process(folder):
+    command = [sys.executable, "-c", "from miserly.cli import main; main()", "explain"]
+    done = subprocess.run([*command, "train.csv"], cwd=folder, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: ")
+    assert "Traceback" not in done.stderr
 
 
 def test_charged_by_path_a_row_pays_for_its_own_way(folder):

@@ -3,12 +3,12 @@
 from click.testing import CliRunner
 
 from miserly import reproduction
-from miserly.cli.reproduce import reproduce
+from miserly.cli.main import cli
 from miserly.reproduction import Claim, Outcome, Study
 
 
 def called(*args):
-    return CliRunner().invoke(reproduce, args)
+    return CliRunner().invoke(cli, ["reproduce", *args])
 
 
 def test_figures_are_named():

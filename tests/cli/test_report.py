@@ -2,31 +2,19 @@
 
 import json
 import re
-import sys
-from contextlib import nullcontext
-from io import StringIO
+from functools import partial
 
+import command
 import pytest
 
-from miserly.cli import main
 from miserly.frontiers import figure
 
 
 @pytest.fixture(scope="module")
 def miserly(tmp_path_factory):
-    """Runs the command in a folder of its own, in this process; returns what it printed."""
+    """The command in a folder of its own."""
     folder = tmp_path_factory.mktemp("user")
-
-    def run(*args, code=0):
-        with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) if code else nullcontext() as end:
-            patch.chdir(folder)
-            patch.setattr(sys, "argv", ["miserly", *map(str, args)])
-            patch.setattr(sys, "stdout", out := StringIO())
-            patch.setattr(sys, "stderr", err := StringIO())
-            main()
-        assert code == (0 if end is None else end.value.code)
-        return err.getvalue() if code else out.getvalue()
-
+    run = partial(command.miserly, cwd=folder)
     run.folder = folder
     run("data", "four_quadrants", "-n", 300)
     train = ("--costs", "costs.toml", "--label", "label", "--n-estimators", 10, "--grid", "1e-3:10:4")

@@ -59,7 +59,9 @@ def _halves(n):
     return slice(0, n // 2), slice(n // 2, n)
 
 
-@pytest.mark.parametrize("case", [ranking, classes_in_a_frame, columns_out_of_a_matrix])
+@pytest.mark.parametrize(
+    "case", [ranking, *(pytest.param(c, marks=pytest.mark.slow) for c in (classes_in_a_frame, columns_out_of_a_matrix))]
+)
 def test_two_processes_give_the_bits_of_one(case):
     model, *data = case()
     metric = "ndcg@5" if case is ranking else None
@@ -164,7 +166,7 @@ print("kept", [p.params["level"] for p in front.points], front.complete, flush=T
 """
 
 
-@pytest.mark.parametrize("ended_by", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("ended_by", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)])
 def test_ctrl_c_keeps_what_is_done_and_no_worker_outlives_its_sweep(tmp_path, ended_by):
     """Ctrl-C goes to the whole group, as on a terminal; the kill to the sweep alone."""
     sweep = subprocess.Popen(
