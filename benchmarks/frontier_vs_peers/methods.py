@@ -18,7 +18,7 @@ from benchmarks.frontier_vs_peers import importers
 from benchmarks.frontier_vs_peers.data import Part, Split
 from miserly import baselines, estimators
 from miserly.costs import CostTable
-from miserly.plan import Plan
+from miserly.plan import Plan, in_turn
 from miserly.reproduction.methods import told
 
 try:
@@ -31,6 +31,7 @@ except ImportError:
     catboost = None
 
 MIN_LOG_STEP = 0.1
+LEAST_RISE, N_THRESHOLDS = 1.15, 6
 
 
 @dataclass(frozen=True)
@@ -170,6 +171,22 @@ def early_exits(split: Split, costs: CostTable, how: Settings) -> Iterator[Plan]
             model = kind(plan)
             for value in model.suggest_grid(train.y, 5):
                 yield model.set_params(threshold=value).fit(train.X, train.y, **more).plan_
+
+
+def misers_in_turn(split: Split, costs: CostTable, how: Settings, charge: str, **params: Any) -> Iterator[Plan]:
+    """The miser over λ; and its models one after another, cheapest first, from each of them on, with exits between."""
+    plans = [plan for plan in miser(split, costs, how, charge, **params) if plan.nodes]
+    yield from plans
+    spent = [float(plan.predict_cost(split.validation.X).mean()) for plan in plans]
+    rising: list[int] = []
+    for i in np.argsort(spent):
+        if not rising or spent[i] > LEAST_RISE * spent[rising[-1]]:
+            rising.append(int(i))
+    kind, train = find_baseline("EarlyExit", how.is_ranking), split.train
+    for first in range(len(rising) - 1):
+        model = kind(in_turn([plans[i] for i in rising[first:]]))
+        for value in model.suggest_grid(train.y, N_THRESHOLDS):
+            yield model.set_params(threshold=value).fit(train.X, train.y, **told(kind, train)).plan_
 
 
 def find_baseline(stem: str, is_ranking: bool) -> Any:

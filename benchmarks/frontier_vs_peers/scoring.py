@@ -15,7 +15,7 @@ from miserly.frontiers.front import Frontier, Measured, Point
 from miserly.kernels.threads import threads
 from miserly.metrics import Metric
 from miserly.plan import EXIT, Plan
-from miserly.reproduction.measure import joined
+from miserly.plan.in_turn import joined
 
 ALL_OURS, CHOSEN, ALL_PEERS = "miserly: all", "miserly: chosen", "peers: all"
 N_BUDGETS = 120

@@ -13,6 +13,7 @@ _HOME = {
     "Ledger": "miserly.costs",
     "Plan": "miserly.plan",
     "load_plan": "miserly.plan",
+    "in_turn": "miserly.plan",
     "PlanFileError": "miserly.plan",
     "GreedyMiserRegressor": "miserly.estimators",
     "GreedyMiserClassifier": "miserly.estimators",

@@ -158,7 +158,7 @@ def test_the_figures(tmp_path, monkeypatch, study):
     monkeypatch.setattr(scenes, "drawn", lambda: four)
     outcome = perform(study, Bench(None, tmp_path, quick=True))
     assert outcome.stand_ins == {"drawn in place of Scene-15"}
-    assert len(outcome.claims) == (6 if study.name == "miser-3" else 4)
+    assert len(outcome.claims) == (8 if study.name == "miser-3" else 4)
     assert (tmp_path / f"{study.name}.png").stat().st_size > 5000
     methods = {row["method"] for row in outcome.rows}
     assert ({MISER, SVM} if study.name == "miser-3" else {MISER, "AFR", "linear SVM"}) <= methods

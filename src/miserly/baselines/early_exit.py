@@ -79,10 +79,12 @@ class _EarlyExit(PlanEstimator):
             return plan
         return replace(plan, costs=costs, notes={key: v for key, v in plan.notes.items() if key != "path"})
 
-    def _exit_rounds(self, n_rounds: int) -> list[int]:
+    def _exit_rounds(self, plan: Plan) -> list[int]:
         """The rounds after which rows may leave; one after the last would decide nothing."""
+        n_rounds = len(plan.nodes)
         if self.exits is None:
-            return list(range(ROUNDS_BETWEEN_EXITS, n_rounds, ROUNDS_BETWEEN_EXITS))
+            every = 1 if plan.replaces else ROUNDS_BETWEEN_EXITS
+            return list(range(every, n_rounds, every))
         if np.ndim(self.exits) == 0:
             parts = int(self.exits) + 1  # type: ignore[arg-type]
             rounds = {round(i * n_rounds / parts) for i in range(1, parts)}
@@ -139,7 +141,7 @@ class EarlyExitRanker(PlanRegressor, _EarlyExit):
     `threshold` is s, and trades quality for cost: the larger, the more documents go on. With the "tapered" schedule
     s shrinks in a straight line with the round t of T, s · (T − t) / (T − 1), or for "score" each exit keeps the same
     share of those who arrive; a "constant" one asks the same at every exit. `exits` is a number of exits, evenly
-    spread, or a list of rounds, or None: one after every tenth round.
+    spread, or a list of rounds, or None: one after every tenth round, and between models that stand in turn.
 
     `predict` gives each document the score with which it left; `rank_score` puts those who left early below the
     others, which is the order to show. Both take the queries: without `qid` all rows are one query.
@@ -180,7 +182,7 @@ class EarlyExitRanker(PlanRegressor, _EarlyExit):
         plan = self._inner_plan(X, y, given)
         if plan.n_outputs > 1 or plan.classes is not None:
             raise ValueError("Documents are ranked by one number. Put exits into a ranker or a regressor.")
-        rounds = self._exit_rounds(len(plan.nodes))
+        rounds = self._exit_rounds(plan)
         if self.rule == "score":
             shares = _shares(min(self.threshold, 1.0), len(rounds), self.schedule == "tapered")
             bars = _bars(self._exit_scores(plan, rounds, X), weight, shares, [np.inf] * len(rounds))
@@ -233,7 +235,8 @@ class EarlyExitRanker(PlanRegressor, _EarlyExit):
 
 
 class EarlyExitClassifier(PlanClassifier, _EarlyExit):
-    """Puts exits for rows that look decided into any classifier that adds up scores, one tree after the other.
+    """Puts exits for rows that look decided into any classifier that adds up scores, one tree after the other, or
+    between the models of an `AnytimeMiserClassifier` or of `in_turn`.
 
     `estimator`, `costs` and `exits` are as in `EarlyExitRanker`. By `rule`, a row goes on if
 
@@ -272,7 +275,7 @@ class EarlyExitClassifier(PlanClassifier, _EarlyExit):
         if plan.classes is None:
             raise ValueError("This model answers with numbers. Put exits into a classifier, or use EarlyExitRanker.")
         self.classes_ = getattr(self.estimator_, "classes_", plan.classes)
-        rounds = self._exit_rounds(len(plan.nodes))
+        rounds = self._exit_rounds(plan)
         if self.rule == "score":
             gates = self._negative_exits(plan, rounds, X, labels, weight)
         else:
@@ -304,7 +307,8 @@ class EarlyExitClassifier(PlanClassifier, _EarlyExit):
 def _check_additive(plan: Plan) -> None:
     last = len(plan.nodes) - 1
     for k, node in enumerate(plan.nodes):
-        if not (node.is_sum and node.gate.kind == "open" and node.passed == (k + 1 if k < last else EXIT)):
+        only_adds = node.is_direct and node.routing is None  # or puts its own sum in place of the score
+        if not (only_adds and node.gate.kind == "open" and node.passed == (k + 1 if k < last else EXIT)):
             raise ValueError(
                 f"Early exits go into a chain of nodes that only add to the score; node {k} does more than that. "
                 "Give a boosted model without gates of its own."

@@ -2,6 +2,7 @@
 
 from miserly.plan.dictionary import Dictionary, Kernels, PolynomialKernels, RawFeatures, RBFKernels, Trees, stack_trees
 from miserly.plan.file import PlanFileError, load_plan
+from miserly.plan.in_turn import in_turn
 from miserly.plan.node import EXIT, Gate, Node
 from miserly.plan.plan import Plan
 from miserly.plan.run import Run
@@ -22,6 +23,7 @@ __all__ = [
     "Run",
     "Trees",
     "Walk",
+    "in_turn",
     "load_plan",
     "stack_trees",
 ]

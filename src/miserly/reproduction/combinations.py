@@ -2,8 +2,9 @@
 
 Each combination stands beside the same method over the trees of blind boosting. The miser's trees are those of two λ
 in the middle of its grid, for exits, which are quickly made, those of every λ; their points are pooled, so that the
-combination is one curve. Exits go into the trees up to the iteration that is best on validation. Same data, same
-splits, points chosen on validation, differences of areas on test with their 95 % intervals.
+combination is one curve. Exits go into the trees up to the iteration that is best on validation. "In turn" are whole
+models of the miser, cheapest first, with exits between them. Same data, same splits, points chosen on validation,
+differences of areas on test with their 95 % intervals.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from miserly.reproduction.study import Bench, Outcome, Study, above, curve_rows,
 
 TREES, QUICK_TREES = 1000, 80
 DEPTH, QUICK_DEPTH = 4, 3
-MISER = "miser's trees"
+MISER, IN_TURN = "miser's trees", "misers in turn"
 
 
 class Grown(NamedTuple):
@@ -101,11 +102,15 @@ def combinations(bench: Bench) -> Outcome:
                 found[way] = over(bench, problem, _blind(bench, problem, n_trees))
                 below = [trees for trees in (stingy if over is _exits else some) if trees.plan.nodes]
                 found[f"{way}, {MISER}"] = [point for trees in below for point in over(bench, problem, trees)]
+            models = [methods.at_best(trees.plan, trees.trace) for trees in reversed(stingy) if trees.plan.nodes]
+            found[IN_TURN] = methods.in_turn_with_exits(bench, problem, models, n_trees=n_trees)
             for name, points in found.items():
                 if points:
                     curves.setdefault(name, []).append(curve(name, problem, points))
         out.panels.append(FrontierPanel(group[0].key, [fronts[0] for fronts in curves.values()]))
         out.rows += named(curve_rows(curves), group[0].name)
+        if IN_TURN in curves:
+            out.claims.append(above(IN_TURN, "miser", curves, group, f"(future work) {IN_TURN}: better than one alone"))
         for way in ways:
             combined = f"{way}, {MISER}"
             if combined in curves:

@@ -11,7 +11,8 @@ from scipy import stats
 
 from miserly.frontiers import Frontier, Point
 from miserly.frontiers.front import Measured
-from miserly.plan import EXIT, Node, Plan
+from miserly.plan import EXIT, Plan
+from miserly.plan.in_turn import joined
 from miserly.reproduction.parts import Part, Problem
 
 # validation cost, validation quality, test cost, test quality
@@ -88,18 +89,6 @@ def in_steps(plan: Plan, every: int) -> Plan:
         for k, first in enumerate(starts)
     ]
     return replace(plan, nodes=tuple(nodes))
-
-
-def joined(nodes: Sequence[Node], n_outputs: int, passed: int) -> Node:
-    """Nodes of a sum as one."""
-    learners = np.concatenate([node.learners for node in nodes])
-    weights, bias = np.zeros((len(learners), n_outputs)), np.zeros(n_outputs)
-    at = 0
-    for node in nodes:
-        weights[at : at + len(node.learners), list(node.outputs)] = node.weights
-        bias[list(node.outputs)] += node.bias
-        at += len(node.learners)
-    return Node(learners, weights, bias=bias, outputs=tuple(range(n_outputs)), passed=passed)
 
 
 # ---- curves -------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import numpy as np
 
 from miserly import baselines, estimators
 from miserly.metrics import Metric
-from miserly.plan import Plan
+from miserly.plan import Plan, in_turn
 from miserly.reproduction.measure import Figures, best, figures, first_rounds, staged_figures
 from miserly.reproduction.parts import Part, Problem
 from miserly.reproduction.study import Bench
@@ -178,6 +178,15 @@ def early_exits(
     return [
         bench.record("early exit", problem, partial(one, float(s)), n_nodes=len(plan.nodes), s=float(s), **key)
         for s in values
+    ]
+
+
+def in_turn_with_exits(bench: Bench, problem: Problem, plans: Sequence[Plan], **key: Any) -> Points:
+    """Whole models, cheapest first, one after another from each of them on; rows leave between them."""
+    return [
+        point
+        for first in range(len(plans) - 1)
+        for point in early_exits(bench, problem, in_turn(plans[first:]), first=first, **key)
     ]
 
 
