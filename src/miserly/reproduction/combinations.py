@@ -2,8 +2,8 @@
 
 Each combination stands beside the same method over the trees of blind boosting. The miser's trees are those of two λ
 in the middle of its grid, for exits, which are quickly made, those of every λ; their points are pooled, so that the
-combination is one curve. Exits go into the trees up to the iteration that is best on validation. "In turn" are whole
-models of the miser, cheapest first, with exits between them. Same data, same splits, points chosen on validation,
+combination is one curve. Exits go into the trees up to the iteration that is best on validation. "In turn", for classes,
+are whole models of the miser, cheapest first, with exits between them. Same data, same splits, points chosen on validation,
 differences of areas on test with their 95 % intervals.
 """
 
@@ -102,8 +102,9 @@ def combinations(bench: Bench) -> Outcome:
                 found[way] = over(bench, problem, _blind(bench, problem, n_trees))
                 below = [trees for trees in (stingy if over is _exits else some) if trees.plan.nodes]
                 found[f"{way}, {MISER}"] = [point for trees in below for point in over(bench, problem, trees)]
-            models = [methods.at_best(trees.plan, trees.trace) for trees in reversed(stingy) if trees.plan.nodes]
-            found[IN_TURN] = methods.in_turn_with_exits(bench, problem, models, n_trees=n_trees)
+            if not problem.is_ranking:
+                models = [methods.at_best(trees.plan, trees.trace) for trees in reversed(stingy) if trees.plan.nodes]
+                found[IN_TURN] = methods.in_turn_with_exits(bench, problem, models, n_trees=n_trees)
             for name, points in found.items():
                 if points:
                     curves.setdefault(name, []).append(curve(name, problem, points))
