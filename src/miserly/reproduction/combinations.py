@@ -2,9 +2,9 @@
 
 Each combination stands beside the same method over the trees of blind boosting. The miser's trees are those of two λ
 in the middle of its grid, for exits, which are quickly made, those of every λ; their points are pooled, so that the
-combination is one curve. Exits go into the trees up to the iteration that is best on validation. "In turn", for classes,
-are whole models of the miser, cheapest first, with exits between them. Same data, same splits, points chosen on validation,
-differences of areas on test with their 95 % intervals.
+combination is one curve. Exits go into the trees up to the iteration that is best on validation. "In turn", where
+there are classes, are whole models of the miser, cheapest first, with exits between them. Same data, same splits,
+points chosen on validation, differences of areas on test with their 95 % intervals.
 """
 
 from __future__ import annotations
