@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import miserly as ms
@@ -99,6 +100,20 @@ def test_numbers_and_models_that_buy_nothing():
     assert len(both.nodes) == 2
     assert np.allclose(both.predict(NEW), plans[2].predict(NEW), rtol=0, atol=1e-12)
     assert (ms.in_turn(plans[:1]).predict(NEW) == plans[0].predict(NEW)).all()
+
+
+def test_categories_are_kept():
+    """They were lost, so that a served plan would have taken words for numbers that it does not know."""
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    frame["a"] = pd.Categorical(np.where(frame["a"] > 0, "up", "down"), ["down", "up"])
+    models = [ms.GreedyMiserClassifier(COSTS, tradeoff=t).fit(frame, LABELS["two"][:400]) for t in (5e-3, 1e-5)]
+    plans = [model.plan_ for model in models]
+    fitted = EarlyExitClassifier(ms.in_turn(plans), threshold=1.0).fit(frame, LABELS["two"][:400])
+    assert fitted.categories_ == {"a": ("down", "up")}
+    assert (fitted.predict(frame) == models[1].predict(frame)).all()
+    other = replace(plans[1], notes={**plans[1].notes, "categories": {"a": ["up", "down"]}})
+    with pytest.raises(ValueError, match="numbers the categories"):
+        ms.in_turn([plans[0], other])
 
 
 def test_what_cannot_stand_in_turn():

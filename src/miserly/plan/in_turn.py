@@ -35,7 +35,11 @@ def in_turn(plans: Sequence[Plan]) -> Plan:
         dictionary=_stacked([plan.dictionary for plan in plans]),
         nodes=tuple(nodes),
         roots=(0,) if nodes else (),
-        notes={"estimator": "in turn", "models": [plan.notes.get("estimator", "Plan") for plan in plans]},
+        notes={
+            **{name: first.notes[name] for name in ("categories",) if name in first.notes},
+            "estimator": "in turn",
+            "models": [plan.notes.get("estimator", "Plan") for plan in plans],
+        },
     )
 
 
@@ -73,6 +77,8 @@ def _check(first: Plan, plan: Plan, number: int) -> None:
         raise ValueError(f"{what} has other features, prices or another charge than the first.")
     if (plan.link, plan.n_outputs, _names(plan)) != (first.link, first.n_outputs, _names(first)):
         raise ValueError(f"{what} does not answer as the first does: another link, or other classes.")
+    if plan.notes.get("categories") != first.notes.get("categories"):
+        raise ValueError(f"{what} numbers the categories of a feature in another way than the first.")
 
 
 def _names(plan: Plan) -> list[Any] | None:
