@@ -1,10 +1,12 @@
 """The claim of the generators' benchmark on one small draw, in both directions."""
 
 import numpy as np
+import pytest
 
 from benchmarks.generators import BUDGETS, compare, draw
 
 
+@pytest.mark.slow
 def test_trees_of_classifiers_where_rows_need_different_columns_and_boosting_where_they_do_not(tmp_path):
     results = {name: compare(name, seeds=[0], n_rows=400) for name in BUDGETS}
     quadrants = {m: e[0][BUDGETS["four quadrants"].index(14)] for m, e in results["four quadrants"].items()}

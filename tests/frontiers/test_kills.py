@@ -58,6 +58,7 @@ def killed_sweep_equals_an_undisturbed_one(tmp_path, n_kills, n_points, seed):
         assert a.model.validation_score_ == b.model.validation_score_
 
 
+@pytest.mark.slow
 def test_a_kill(tmp_path):
     killed_sweep_equals_an_undisturbed_one(tmp_path, n_kills=1, n_points=6, seed=1)
 
