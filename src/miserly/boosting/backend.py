@@ -6,6 +6,8 @@ All sums are integers, so that they do not depend on the number of threads, the 
 from __future__ import annotations
 
 import math
+import statistics
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any, Protocol
@@ -13,12 +15,15 @@ from typing import Any, Protocol
 import numpy as np
 
 from miserly.boosting.binning import BinnedData
-from miserly.boosting.losses import Loss
+from miserly.boosting.losses import Loss, is_steady
 from miserly.boosting.nodes import Ahead, NodeSums, Split
 from miserly.boosting.rows import Rows, Table
 from miserly.kernels import histograms as kernels
 
 FIXED_BITS = 62
+MOST_BITS = 23
+FEWEST_QUANTA = 256  # in the median of a tree's values, if they are rounded to quanta
+FEWEST_ROWS = 4096  # fewer are counted as quickly as a root is moved
 
 
 class Backend(Protocol):
@@ -61,8 +66,18 @@ class Backend(Protocol):
     def leaf_sums(self, leaves: Sequence[int]) -> np.ndarray:
         """Sums of gradient and second derivative over the rows of each leaf: leaf × output × 2."""
 
+    def settle(self, values: Sequence[float]) -> list[float]:
+        """The values of a tree's leaves as they will be added."""
+
     def add(self, leaf: int, values: Sequence[float]) -> None:
         """Add a leaf's values to the scores of its rows, one for each output of the tree."""
+
+    def moves(self) -> Mapping[int, int]:
+        """How many quanta each leaf of the last tree takes from its rows' gradients, if nothing else will have changed
+        them at the next `begin`; or nothing."""
+
+    def moved(self, moves: Mapping[int, int], features: np.ndarray) -> np.ndarray:
+        """What such moves of some nodes take from the sums by bin: feature × 256."""
 
     def loss(self) -> float:
         """Mean loss at the present scores."""
@@ -78,6 +93,7 @@ class BackendOfRows(ABC):
     weight: int
     data: BinnedData
     _unit = 1.0
+    _steady = False
     _subsample = 1.0
     _seed = 0
 
@@ -104,10 +120,32 @@ class BackendOfRows(ABC):
 
     def begin(self, outputs: Sequence[int] = (0,)) -> tuple[NodeSums, float]:
         self._outputs = list(outputs)
+        self._scale = self._next_scale()
+        return self._begin(self._outputs, self._scale), self._unit / self._scale
+
+    def _next_scale(self) -> float:
+        """How many quanta a gradient of one is. Where only leaves move gradients it stays the same for long."""
         largest = float(self._largest[0, self._outputs].max())
-        bits = min(23, 38 - math.ceil(math.log2(max(2, self.n_rows))))
-        scale = ((1 << bits) - 1) / largest if largest > 0 else 1.0
-        return self._begin(self._outputs, scale), self._unit / scale
+        bits = min(MOST_BITS, 38 - math.ceil(math.log2(max(2, self.n_rows))))
+        if largest == 0.0:
+            return 1.0
+        if self._steady:
+            return 2.0 ** (bits - 2 * math.ceil(math.log2(max(largest, sys.float_info.min)) / 2))
+        return float((1 << bits) - 1) / largest
+
+    def settle(self, values: Sequence[float]) -> list[float]:
+        """Whole numbers of quanta, if only leaves move gradients, it saves time, and values hardly change by it."""
+        quanta = [value * self._scale for value in values]
+        is_fine = statistics.median(abs(q) for q in quanta) >= FEWEST_QUANTA
+        self._settled = self._steady and self.n_rows >= FEWEST_ROWS and is_fine
+        return [round(q) / self._scale for q in quanta] if self._settled else list(values)
+
+    def moves(self) -> Mapping[int, int]:
+        return {}
+
+    def moved(self, moves: Mapping[int, int], features: np.ndarray) -> np.ndarray:
+        sums: np.ndarray = self._ask("moved", moves, features)
+        return sums
 
     def _begin(self, outputs: list[int], scale: float) -> NodeSums:
         sums: NodeSums = self._ask("begin", outputs, scale)
@@ -162,6 +200,8 @@ class LocalBackend(BackendOfRows):
         self.data, self.n_rows = data, data.n_rows
         self.rows = Rows(data, y, loss, weight)
         self.weight = self.n_rows
+        self._steady = is_steady(loss, weight is not None)
+        self._moves: dict[int, int] = {}
         self._y, self._loss, self._given = y, loss, () if weight is None else (weight,)
         self._subsample, self._seed = subsample, seed
         if weight is not None:
@@ -175,6 +215,19 @@ class LocalBackend(BackendOfRows):
         constant = self._loss.constant(self._y, *self._given)
         self.rows.start(constant)
         return constant
+
+    def _begin(self, outputs: list[int], scale: float) -> NodeSums:
+        self._moves = {}
+        return super()._begin(outputs, scale)
+
+    def add(self, leaf: int, values: Sequence[float]) -> None:
+        super().add(leaf, values)
+        if self._settled:
+            self._moves[leaf] = round(values[0] * self._scale)
+
+    def moves(self) -> Mapping[int, int]:
+        is_all = self.rows.out is None and self.rows.exact and self._scale == self._next_scale()
+        return self._moves if self._moves and is_all else {}
 
     def resume(self, scores: np.ndarray, owned: Mapping[int, np.ndarray]) -> None:
         """Go on from an earlier fit: its scores, and which rows own each acquisition where rows pay for themselves."""

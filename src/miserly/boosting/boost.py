@@ -130,10 +130,11 @@ def _one_round(
         if tree.score <= shop.evaluation:
             shop.give_back()
             continue
-        values = {}
-        for leaf, [(g, h)] in zip(tree.leaves, backend.leaf_sums(tree.leaves).tolist()):
-            values[leaf] = settings.learning_rate * g / (h + settings.l2) if h > 0 else 0.0
-            backend.add(leaf, [values[leaf]])
+        sums = backend.leaf_sums(tree.leaves)[:, 0].tolist()
+        steps = [settings.learning_rate * g / (h + settings.l2) if h > 0 else 0.0 for g, h in sums]
+        values = dict(zip(tree.leaves, backend.settle(steps)))
+        for leaf, value in values.items():
+            backend.add(leaf, [value])
         outputs.append(output)
         tables.append(tree_table(backend, tree, values))
         trees.append(tree)

@@ -17,12 +17,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from miserly.boosting.backend import Backend
+from miserly.boosting.moved_root import Known, moved_root
 from miserly.boosting.nodes import Ahead, NodeSums, Split
 from miserly.boosting.shop import PathShop, Shop
 from miserly.kernels import histograms as kernels
 
 SLACK = 1.0 + 1e-9
 LEAST_GAIN = 1e-12
+MOST_REMEMBERED = 31
 NO_TABLES = (np.empty(0), np.empty(0, np.int32), np.empty(0), np.empty(0, np.int32), np.empty(0, bool))
 
 
@@ -86,9 +88,11 @@ class Grower:
         most = backend.n_rows if limits.max_depth is None else 1 << min(limits.max_depth, 32)
         self._most_leaves = most if limits.max_leaf_nodes is None else min(most, limits.max_leaf_nodes)
         self._min_rows = max(1, limits.min_samples_leaf)
+        self._last: tuple[Split, ...] = ()
 
     def grow(self, outputs: Sequence[int] = (0,), allowed: np.ndarray | None = None) -> GrownTree:
         """Grow one tree for the gradients of some outputs, with the features allowed; what it buys stays bought."""
+        moved = moved_root(self._backend, self._last, self._known()) if self._last else None
         sums, quantum = self._backend.begin(outputs)
         self._shop.begin()
         self._scale = 0.5 * quantum * quantum / max(1, sums.weight)
@@ -96,16 +100,28 @@ class Grower:
         self._splits: list[Split] = []
         root = self._leaf(0, 0, sums)
         self._leaves: dict[int, _Leaf] = {0: root}
+        self._nodes = {0: root}
         if root.open:
-            self._count(root, self._wanted(root))
+            wanted = self._wanted(root)
+            if moved is not None:
+                lines = wanted[moved.features]
+                self._search(root, moved.features[lines], moved.histograms[None, lines])
+                wanted[moved.features] = False
+            self._count(root, wanted)
         least = 0.0 if self._shop.same_for_all_nodes else -math.inf
         while len(self._leaves) < self._most_leaves:
             leaf = max(self._leaves.values(), key=lambda leaf: (leaf.best[0], -leaf.node))
             if not leaf.best[0] > least:
                 break
             self._split(leaf)
-        tree = GrownTree(tuple(self._splits), tuple(self._leaves))
-        return tree if self._shop.same_for_all_nodes else self._pruned(tree)
+        grown = GrownTree(tuple(self._splits), tuple(self._leaves))
+        tree = grown if self._shop.same_for_all_nodes else self._pruned(grown)
+        self._last = tree.splits if tree is grown else ()
+        return tree
+
+    def _known(self) -> dict[int, Known]:
+        """What was counted of the last tree's nodes."""
+        return {n: Known(leaf.place, leaf.histograms[0]) for n, leaf in self._nodes.items() if leaf.histograms.size}
 
     def _pruned(self, tree: GrownTree) -> GrownTree:
         """The part of a tree that pays: the best of all trees that are left when whole branches are taken back."""
@@ -158,6 +174,8 @@ class Grower:
         children = [self._leaf(n, leaf.depth + 1, None if closed else self._backend.sums(n)) for n in pair]
         del self._leaves[leaf.node]
         self._leaves |= {child.node: child for child in children}
+        if len(self._nodes) <= MOST_REMEMBERED:
+            self._nodes |= {child.node: child for child in children}
         if not last and bought.acquisitions and self._shop.same_for_all_nodes:
             self._reprice(children)
         if not closed:

@@ -82,6 +82,11 @@ class SquaredLoss(SummedLoss):
         return 0.5 * ((y - score) ** 2).sum(axis=0), weight
 
 
+def is_steady(loss: Loss, weighted: bool) -> bool:
+    """Whether a row's gradient falls by just what its score rises, so that leaves are all that moves gradients."""
+    return isinstance(loss, SquaredLoss) and loss.n_outputs == 1 and not weighted
+
+
 class LogLoss(SummedLoss):
     """log(1 + exp(−±f)), y in {0, 1}."""
 

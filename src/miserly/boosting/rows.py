@@ -12,7 +12,7 @@ import numpy as np
 
 from miserly.boosting.binning import BinnedData, hashes
 from miserly.boosting.exact import sums_of_mean
-from miserly.boosting.losses import Loss, SummedLoss
+from miserly.boosting.losses import Loss, SummedLoss, is_steady
 from miserly.boosting.nodes import NodeSums, Split
 from miserly.boosting.walk import walk
 from miserly.kernels import histograms as kernels
@@ -40,6 +40,7 @@ class Rows:
         self.owned: dict[int, np.ndarray] = {}
         self._purchases: list[tuple[int, int, np.ndarray]] = []
         self._absent: np.ndarray | None = None
+        self.exact = False
 
     def weigh(self, unit: float) -> int:
         """Weights as integers, none that is above zero lost; returns their sum."""
@@ -91,7 +92,10 @@ class Rows:
         self._outputs = list(outputs)
         gradients = self._gradient[self._outputs]
         self.out = self._left_out()
-        kernels.pack(gradients[0], scale, self.packed)
+        if is_steady(self._loss, self._given is not None):
+            self.exact = kernels.pack_difference(np.ravel(self._y), self.scores[0], scale, self.packed)
+        else:
+            kernels.pack(gradients[0], scale, self.packed)
         if self.out is not None:
             self.packed[self.out] = 0
         self.lanes = self._other_lanes(gradients, scale)
@@ -148,6 +152,16 @@ class Rows:
                     kernels.count_all(self.data.words, values, features, histogram[lane])
                 else:
                     kernels.count_rows(self.data.words, rows, values, features, histogram[lane])
+        return out
+
+    def moved(self, moves: Mapping[int, int], features: np.ndarray) -> np.ndarray:
+        """What is taken from the sums by bin if every row of some nodes loses so many quanta: feature × 256."""
+        taken = np.zeros(self.n_rows, np.int64)
+        for node, by in moves.items():
+            taken[self._rows[slice(*self._span[node])]] = by << kernels.COUNT_BITS
+        rows = np.flatnonzero(taken).astype(np.uint32)
+        out = np.empty((len(features), kernels.N_BINS), np.int64)
+        kernels.count_rows(self.data.words, rows, taken[rows], features, out)
         return out
 
     def apply(self, split: Split) -> None:

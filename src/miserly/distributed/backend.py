@@ -29,6 +29,7 @@ from miserly.boosting import (
 )
 from miserly.boosting.binning import COLUMNS_AT_ONCE, chosen_rows
 from miserly.boosting.exact import mean_of_sums
+from miserly.boosting.losses import is_steady
 from miserly.distributed.border import Border
 from miserly.distributed.gram import DaskTable
 from miserly.distributed.partition import cuts_of, sample
@@ -195,6 +196,7 @@ class DaskBackend(BackendOfRows):
 
     def _weigh(self) -> None:
         self.weight, self._unit = self.n_rows, 1.0
+        self._steady = is_steady(self._loss, self._border.weighted)
         if self._border.weighted:
             self._unit = weight_unit(self._border.largest_weight, self.n_rows)
             self.weight = self._ask("weigh", self._unit)

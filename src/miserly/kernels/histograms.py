@@ -22,6 +22,8 @@ FEW_LANES = 3
 AHEAD = 40
 DENSE = 3  # every third row or more: the processor guesses what is read next
 TINY = 1e-300
+NEAR_HALF = 1e-6
+MOST_WHOLE = 2.0**40  # whole numbers of this size leave room for a remainder
 
 
 @intrinsic
@@ -49,6 +51,19 @@ def pack(gradient, scale, packed):
     """Quantise gradients to integers, each packed with a count of one."""
     for i in range(gradient.size):
         packed[i] = (np.int64(np.rint(gradient[i] * scale)) << COUNT_BITS) + 1
+
+
+@njit(cache=True, nogil=True)
+def pack_difference(y, score, scale, packed):
+    """The same for the gradient y − score, as the difference of two whole numbers: a score that rises by k quanta takes
+    k from it. Returns whether that is so for every row: none may lie where rounding errors decide."""
+    exact = True
+    for i in range(y.size):
+        s = score[i] * scale
+        whole = np.rint(s)
+        packed[i] = (np.int64(np.rint(y[i] * scale) - whole) << COUNT_BITS) + 1
+        exact &= abs(s - whole) < 0.5 - NEAR_HALF and abs(s) < MOST_WHOLE
+    return exact
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -137,6 +152,17 @@ def subtract(parent, of_parent, child, of_child, out):
         c = child[of_child[k]]
         for b in range(N_BINS):
             out[k, b] = p[b] - c[b]
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def move(histograms, counted, of_counted, by):
+    """Take `by` quanta from the gradient of every row that other histograms count (line by line, some of the rows)."""
+    step = np.int64(by) << COUNT_BITS
+    for k in prange(of_counted.size):
+        moved = histograms[k]
+        c = counted[of_counted[k]]
+        for b in range(N_BINS):
+            moved[b] -= (c[b] & COUNT_MASK) * step
 
 
 @njit(cache=True, nogil=True, inline="always")
