@@ -59,6 +59,16 @@ def agree(client, n_workers, kind, charge, numbers):
         assert len(set(placed.values())) == min(n_parts, n_workers)
 
 
+def test_roots_that_one_process_moves_are_those_that_a_cluster_counts(client):
+    """From 4096 rows on; the second half of the trees goes on from the first."""
+    X, y, qid = data("regressor", n_rows=5000)
+    here = fit("regressor", X, y, qid, n_estimators=12).plan_
+    there = fit("regressor", *parted(X, y, qid, 3), DaskBackend(client, timeout=300), n_estimators=12)
+    same(there.plan_, here)
+    halves = fit("regressor", X, y, qid, n_estimators=6, warm_start=True)
+    same(halves.set_params(n_estimators=12).fit(X, y).plan_, here)
+
+
 def watch_placement(backend):
     """Which worker held each partition, noted before the fit lets go of them."""
     placed, close = {}, backend.close
