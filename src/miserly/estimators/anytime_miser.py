@@ -1,15 +1,18 @@
 """The Greedy Miser for all budgets at once: λ falls, what is owned only grows, and every stage is a model of its own.
 
-At each λ, from where nothing pays down by halves, a fresh model is boosted with all that is owned already for free:
-what it buys, in its order, is bought for good. After each purchase, or after as many as raise the price by a tenth, a
-model is grown anew with exactly what is owned. It is a stage of the plan and replaces the one before. (A single run
-with a falling λ, whose prefixes are the stages, is behind models trained for each budget: its early trees are few.)
+Where evaluating trees costs little of what is spent: at each λ, from where nothing pays down by halves, a fresh model
+is boosted with all that is owned already for free. What it buys, in its order, is bought for good. After each purchase,
+or after as many as raise the price by a tenth, a model is grown anew with exactly what is owned: a stage, in place of
+the one before. (A single run with a falling λ, whose prefixes are the stages, is behind that: its early trees are few.)
+
+Where evaluation is dear, so are trees that are replaced: one run goes on, a few trees at each λ, and its prefixes are
+the stages.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -28,6 +31,10 @@ from miserly.plan import Plan, stack_trees
 
 LEAST_SHARE = 1e-5
 RISE = 1.1
+DEAR = 0.1  # of what is spent: more for evaluating a model anew is too much
+ROUNDS_AT_ONCE = 10
+LEAP = 4.0
+FURTHER_DOWN = 16.0
 
 
 class _AnytimeMiser(Anytime, BoostedEstimator):
@@ -85,8 +92,8 @@ class _AnytimeMiser(Anytime, BoostedEstimator):
         settings = Settings(self.n_estimators, self.learning_rate, limits, l2=self.l2_regularization)
         with threads(self.n_jobs, X.shape[0] * X.shape[1]):
             data = self._in_bins(X, binned)
-            self._stages = list(_stages(data, y, loss, weight, costs, settings))
-        self.n_iter_ = sum(len(stage.rounds) for stage in self._stages)
+            self._stages = list(_Growth(data, y, loss, weight, costs, settings).stages())
+        self.n_iter_ = len({id(this) for stage in self._stages for this in stage.rounds})
         return self._stages[-1], costs
 
     def _plan(
@@ -102,15 +109,21 @@ class _AnytimeMiser(Anytime, BoostedEstimator):
         first, *stages = self._stages
         ones, zeros = np.ones((len(stages) + 1, len(first.constant))), np.zeros((len(stages) + 1, len(first.constant)))
         scales, offsets = ones if scale is None else np.array(scale), zeros if offset is None else np.array(offset)
+        grown = {id(this): this for stage in stages for this in stage.rounds}
+        last = dict(zip(grown, np.cumsum([len(this.outputs) for this in grown.values()]).tolist()))
         nodes = chain(
             [[output for this in stage.rounds for output in this.outputs] for stage in stages],
             scales[1:],
             [{"bias": a * s.constant + b, "combine": "replace"} for s, a, b in zip(stages, scales[1:], offsets[1:])],
+            [
+                [k for this in s.rounds for k in range(last[id(this)] - len(this.outputs), last[id(this)])]
+                for s in stages
+            ],
         )
         return self._cut(
             Plan(
                 costs=costs,
-                dictionary=stack_trees([table for s in stages for this in s.rounds for table in this.tables]),
+                dictionary=stack_trees([table for this in grown.values() for table in this.tables]),
                 nodes=nodes,
                 prior=scales[0] * first.constant + offsets[0],
                 link=link,
@@ -121,54 +134,114 @@ class _AnytimeMiser(Anytime, BoostedEstimator):
         )
 
 
-def _stages(
-    data: BinnedData, y: np.ndarray, loss: Loss, weight: np.ndarray | None, costs: CostTable, settings: Settings
-) -> Iterator[Boosted]:
-    """The model that owns nothing, then models for more and more acquisitions."""
-    backend = LocalBackend(data, y, loss, weight)
-    constant = backend.start()
-    yield Boosted(constant, backend.loss(), (), ())
-    gradient, _ = loss.gradients(y, np.repeat(constant[:, None], len(y), axis=1))
-    prices, needs, spent = costs.price_list, costs.feature_masks, 0.0
-    owned: set[int] = set()
-    for lam in _tradeoffs(prices, 0.5 * float((gradient**2).mean(axis=1).max())):
-        shop = _shop(costs, lam, owned)
-        trees = [tree for this in boost(backend, shop, settings, loss.n_outputs).rounds for tree in this.trees]
+class _Growth:
+    """A model that grows while λ falls: what it owns, how many trees it has paid for, and its stages."""
+
+    def __init__(
+        self,
+        data: BinnedData,
+        y: np.ndarray,
+        loss: Loss,
+        weight: np.ndarray | None,
+        costs: CostTable,
+        settings: Settings,
+    ) -> None:
+        self._data, self._rows, self._costs, self._settings = data, (y, loss, weight), costs, settings
+        self._prices, self._n_outputs = costs.price_list, loss.n_outputs
+        self._evaluation = float(np.max(costs.evaluation, initial=0.0))
+        self._owned: set[int] = set()
+        self._n_trees = 0
+        backend = self._backend()
+        constant = backend.start()
+        self._model = Boosted(constant, backend.loss(), (), ())
+        self._scores = backend.rows.scores
+        gradient, _ = loss.gradients(y, self._scores)
+        self._most = 0.5 * float((gradient**2).mean(axis=1).max())
+
+    @property
+    def _spent(self) -> float:
+        return self._price(self._owned) + self._n_trees * self._evaluation
+
+    def _price(self, acquisitions: Iterable[int]) -> float:
+        return math.fsum(self._prices[a] for a in acquisitions)
+
+    def stages(self) -> Iterator[Boosted]:
+        """The model that owns nothing, then models for more and more; λ falls from where the cheapest thing costs all
+        that a tree can gain, at last to zero."""
+        yield self._model
+        positive = [p for p in self._prices if p > 0]
+        if positive and self._most > 0:
+            lam, last = self._most / min(positive), LEAST_SHARE * self._most * len(positive) / math.fsum(positive)
+            while lam > last:
+                anew = self._evaluation * self._settings.n_estimators <= DEAR * self._spent
+                yield from self._grown_anew(lam) if anew else self._grown_on(lam)
+                lam /= 2.0 if anew else math.sqrt(2.0)
+        yield from self._grown_anew(0.0)
+
+    def _grown_anew(self, lam: float) -> Iterator[Boosted]:
+        """Models grown from nothing, with what a first one buys at this λ."""
+        first = boost(self._backend(), self._shop(lam), self._settings, self._n_outputs)
+        trees = [tree for this in first.rounds for tree in this.trees]
         groups = [tree.bought for tree in trees if tree.bought]
-        if not owned and not groups and trees:  # features that need nothing
+        if not self._owned and not groups and trees:  # features that need nothing
             groups = [[]]
+        price = self._price(self._owned)
         for number, group in enumerate(groups, start=1):
-            owned |= set(group)
-            price = math.fsum(prices[a] for a in owned)
-            if number == len(groups) or price > RISE * spent:
-                spent = price
-                usable = np.array([owned.issuperset(set_bits(mask)) for mask in needs])
-                closed = LocalBackend(replace(data, n_bins=np.where(usable, data.n_bins, 0)), y, loss, weight)
-                yield boost(closed, _shop(costs, lam, owned), settings, loss.n_outputs)
+            self._owned |= set(group)
+            if number == len(groups) or self._price(self._owned) > RISE * price:
+                price = self._price(self._owned)
+                self._model = boost(self._backend(within=0.0), self._shop(lam), self._settings, self._n_outputs)
+                self._n_trees += sum(len(this.outputs) for this in self._model.rounds)
+                yield self._model
 
+    def _grown_on(self, lam: float) -> Iterator[Boosted]:
+        """The model with a few more rounds; before a purchase that would multiply what is spent, cheaper ones are tried
+        at a lower λ, so that budgets between get something."""
+        grown = self._more_rounds(lam)
+        reach = (LEAP - 1.0) * max(self._spent, self._evaluation + min(p for p in self._prices if p > 0))
+        if any(self._price(tree.bought) > reach for this in grown[0].rounds for tree in this.trees):
+            yield from self._taken(*self._more_rounds(lam / FURTHER_DOWN, reach))
+            grown = self._more_rounds(lam)
+        yield from self._taken(*grown)
 
-def _shop(costs: CostTable, lam: float, owned: set[int]) -> Shop:
-    shop = Shop(costs, lam)
-    shop.own(owned)
-    return shop
+    def _more_rounds(self, lam: float, within: float = math.inf) -> tuple[Boosted, np.ndarray]:
+        """Rounds that go on from the model, and the scores after them."""
+        backend = self._backend(within)
+        backend.resume(self._scores, {})
+        here = Boosted(self._model.constant, self._model.start_loss, (), ())
+        settings = replace(self._settings, n_estimators=ROUNDS_AT_ONCE)
+        return boost(backend, self._shop(lam), settings, self._n_outputs, earlier=here), backend.rows.scores
 
+    def _taken(self, more: Boosted, scores: np.ndarray) -> Iterator[Boosted]:
+        """Add these rounds to the model: a stage whenever a tenth more is spent, and at their end."""
+        at_stage, self._scores = self._spent, scores
+        for number, this in enumerate(more.rounds, start=1):
+            self._owned |= {a for tree in this.trees for a in tree.bought}
+            self._n_trees += len(this.outputs)
+            self._model = replace(self._model, rounds=(*self._model.rounds, this))
+            if number == len(more.rounds) or self._spent > RISE * at_stage:
+                at_stage = self._spent
+                yield self._model
 
-def _tradeoffs(prices: Sequence[float], most: float) -> Iterator[float]:
-    """λ by halves from where the cheapest thing costs all that a tree can gain (`most`), at last zero."""
-    positive = [p for p in prices if p > 0]
-    if positive and most > 0:
-        lam, last = most / min(positive), LEAST_SHARE * most / (math.fsum(positive) / len(positive))
-        while lam > last:
-            yield lam
-            lam /= 2.0
-    yield 0.0
+    def _backend(self, within: float = math.inf) -> LocalBackend:
+        """The rows; with the features only whose missing acquisitions cost no more than that together."""
+        data = self._data
+        if within < math.inf:
+            missing = [self._price(set(set_bits(mask)) - self._owned) for mask in self._costs.feature_masks]
+            data = replace(data, n_bins=np.where(np.array(missing) <= within, data.n_bins, 0))
+        return LocalBackend(data, *self._rows)
+
+    def _shop(self, lam: float) -> Shop:
+        shop = Shop(self._costs, lam)
+        shop.own(self._owned)
+        return shop
 
 
 class AnytimeMiserRegressor(_AnytimeMiser, BoostedRegressor):
     """Cost-sensitive boosted trees for numbers, for all budgets with one training; squared loss unless `loss` is yours.
 
-    `n_estimators` is the number of rounds of every stage; `budget` cuts the plan (`within` does so later). Stages share
-    what is bought, not their trees: if evaluating a tree has a price, `AFRClassifier`, whose stages do, is the better.
+    `n_estimators` is the number of rounds of every stage that is grown anew; where evaluating so many trees would be
+    dear, stages go on from the one before. `budget` cuts the plan (`within` does so later).
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {

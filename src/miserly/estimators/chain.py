@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -47,23 +48,29 @@ def purchases(boosted: Boosted, costs: CostTable) -> list[Purchase]:
     ]
 
 
-def chain(outputs: Sequence[Sequence[int]], factors: np.ndarray, others: Sequence[dict[str, Any]]) -> tuple[Node, ...]:
+def chain(
+    outputs: Sequence[Sequence[int]],
+    factors: np.ndarray,
+    others: Sequence[dict[str, Any]],
+    trees: Sequence[Sequence[int]] | None = None,
+) -> tuple[Node, ...]:
     """One node for each list of trees: which output each adds to, times a factor for each output.
 
-    Trees are numbered through; `others` are what else each node says.
+    `trees` are their numbers in the dictionary, numbered through if not given; `others` are what else each node says.
     """
-    nodes, first, n_outputs = [], 0, factors.shape[1]
-    for number, (to, factor, other) in enumerate(zip(outputs, factors, others), start=1):
+    ends = np.cumsum([0, *(len(to) for to in outputs)]).tolist()
+    numbers = [range(a, b) for a, b in pairwise(ends)] if trees is None else trees
+    nodes, n_outputs = [], factors.shape[1]
+    for number, (to, factor, other, learners) in enumerate(zip(outputs, factors, others, numbers), start=1):
         weights = np.zeros((len(to), n_outputs))
         weights[np.arange(len(to)), to] = factor[list(to)]
         nodes.append(
             Node(
-                learners=np.arange(first, first + len(to), dtype=np.int32),
+                learners=np.array(learners, np.int32),
                 weights=weights,
                 outputs=tuple(range(n_outputs)),
                 passed=number if number < len(outputs) else EXIT,
                 **other,
             )
         )
-        first += len(to)
     return tuple(nodes)
