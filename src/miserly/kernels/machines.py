@@ -129,8 +129,8 @@ def add_machines(X, rows, machine, learners, pointer, output, weight, keep, valu
             for f in range(columns.size):
                 lanes[f, i] = X[r, columns[f]]
         totals = np.zeros((scores.shape[1], BLOCK))
-        for i in range(size):
-            for k in range(scores.shape[1]):
+        for k in range(scores.shape[1]):
+            for i in range(size):
                 totals[k, i] = scores[rows[first + i], k]
         four = np.empty(4, np.int64)
         sums, h = np.empty((4, BLOCK)), np.empty((4, BLOCK))
@@ -164,8 +164,8 @@ def add_machines(X, rows, machine, learners, pointer, output, weight, keep, valu
                     k, w = output[j], weight[j]
                     for i in range(BLOCK):
                         totals[k, i] += w * h[q, i]
-        for i in range(size):
-            for k in range(scores.shape[1]):
+        for k in range(scores.shape[1]):
+            for i in range(size):
                 scores[rows[first + i], k] = totals[k, i]
 
 

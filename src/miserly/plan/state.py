@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,19 +34,19 @@ class State:
         if node.routing is not None:
             self.columns[rows, 2 * self.n_outputs] = node.routing_bias
         if not node.is_direct:
-            self.columns[np.ix_(rows, self.n_outputs + np.array(node.outputs))] = node.bias
+            self.columns[_at(rows, node, self.n_outputs)] = node.bias
         elif node.combine == "replace":
-            self.columns[np.ix_(rows, np.array(node.outputs))] = node.bias
+            self.columns[_at(rows, node)] = node.bias
         elif node.has_bias:
-            self.columns[np.ix_(rows, np.array(node.outputs))] += node.bias
+            self.columns[_at(rows, node)] += node.bias
 
     def finish(self, node: Node, rows: Rows) -> None:
         """Join the node's own outputs with the score so far, and take over its calibration."""
         if node.is_direct and not self.calibrated:
             return
-        at = np.ix_(rows, np.array(node.outputs))
+        at = _at(rows, node)
         if not node.is_direct:
-            own = self.columns[np.ix_(rows, self.n_outputs + np.array(node.outputs))]
+            own = self.columns[_at(rows, node, self.n_outputs)]
             own = links.sigmoid(own) if node.activation == "logistic" else own
             score = self.columns[at]
             self.columns[at] = {"replace": own, "add": score + own, "multiply": score * own}[node.combine]
@@ -77,3 +77,11 @@ class State:
             p = self.plan.probabilities(np.ascontiguousarray(z))
             confidence = p.max(axis=1) if len(p) != 1 else p.max(keepdims=True)[0]
         return passes(node.gate, self.gate_score(node, rows), confidence, query)
+
+
+def _at(rows: Rows, node: Node, first: int = 0) -> tuple[Any, ...]:
+    """Where the node's outputs of some rows are; outputs one after the other, as most are, are found much quicker."""
+    low, outputs = node.outputs[0], node.outputs
+    if outputs == tuple(range(low, low + len(outputs))):
+        return rows, slice(first + low, first + low + len(outputs))
+    return np.ix_(rows, first + np.array(outputs))
