@@ -1,6 +1,7 @@
 """The sweep, its front, choosing, and what an interruption leaves."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -41,6 +42,26 @@ def test_choosing_by_budget_and_by_quality():
         front.choose()
     with pytest.raises(ValueError, match="statistic is one of"):
         front.choose(budget=1, statistic="p33")
+
+
+def test_two_frontiers_as_one():
+    one, other = (
+        replace(points(*pairs), name=name) for name, pairs in (("a", [(10, 0.9), (1, 0.5)]), ("b", [(5, 0.8)]))
+    )
+    both = one | other
+    assert [(p.params["model"], p.model) for p in both.pareto()] == [
+        ("a", "model 1"),
+        ("b", "model 0"),
+        ("a", "model 0"),
+    ]
+    assert both.choose(budget=6) == "model 0"
+    assert both.name == "a | b"
+    assert [row["model"] for row in (both | replace(one, name="c")).frame()] == ["a", "a", "b", "c", "c"]
+    assert not (one | replace(other, complete=False)).complete
+    with pytest.raises(ValueError, match="the other mse and units"):
+        one | points((5, 0.8), metric="mse")
+    with pytest.raises(TypeError):
+        one | 3
 
 
 def test_the_area_is_the_mean_quality_over_log_budget():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +60,23 @@ class Frontier:
     unit: str
     name: str = ""
     complete: bool = True
+
+    def __or__(self, other: Frontier) -> Frontier:
+        """The points of two sweeps of the same data as one frontier; each point says the name of its sweep."""
+        if not isinstance(other, Frontier):
+            return NotImplemented
+        if (self.metric.name, self.unit) != (other.metric.name, other.unit):
+            raise ValueError(
+                f"One frontier has {self.metric.name} and {self.unit}, the other {other.metric.name} and {other.unit}. "
+                "Sweep both with the same metric and prices."
+            )
+        points = [
+            replace(point, params={"model": front.name, **point.params})
+            for front in (self, other)
+            for point in front.points
+        ]
+        names = f"{self.name} | {other.name}"
+        return Frontier(tuple(points), self.metric, self.unit, names, self.complete and other.complete)
 
     def pareto(self, statistic: str = "mean") -> list[Point]:
         """Points that no other point beats in both cost and quality on validation, cheapest first."""
