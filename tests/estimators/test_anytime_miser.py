@@ -1,5 +1,7 @@
 """The anytime miser: nested purchases, every stage a model of its own, one training for a whole frontier."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from miserly.estimators import (
     AnytimeMiserRegressor,
     GreedyMiserClassifier,
     GreedyMiserRegressor,
+    anytime_miser,
 )
 from oracles.prices import shared_prices
 
@@ -63,6 +66,44 @@ def test_it_is_as_good_as_models_trained_for_their_budgets(fitted):
         budget = alone.predict_cost(X[:1])[0]
         errors = [np.mean((y[800:] - m) ** 2) for m in (model.predict(X[800:], budget=budget), alone.predict(X[800:]))]
         assert errors[0] <= 1.1 * errors[1], tradeoff
+
+
+@pytest.fixture(scope="module")
+def fitted_dear():
+    """Evaluating ten trees costs as much as most acquisitions."""
+    X, y = rows()
+    return AnytimeMiserRegressor(shared_prices(0.3), **SHORT).fit(X[:800], y[:800]), X, y
+
+
+def test_where_evaluation_is_dear_stages_keep_the_trees_before_them(fitted_dear):
+    """Until evaluating a whole model anew is a tenth of what is spent, or λ is zero: then stages are grown anew."""
+    model, X, y = fitted_dear
+    learners = [np.empty(0, int), *(node.learners for node in model.plan_.nodes)]
+    kept = [np.array_equal(after[: len(before)], before) for before, after in pairwise(learners)]
+    n_kept = kept.index(False)
+    assert n_kept > 5
+    assert not any(kept[n_kept:])
+    errors = [float(np.mean((run.score[:800, 0] - y[:800]) ** 2)) for run in model.plan_.stages(X)]
+    assert (np.diff(errors[:n_kept]) < 0).all()
+
+
+def test_each_tree_is_paid_once(fitted_dear):
+    plan = fitted_dear[0].plan_
+    seen = set()
+    for k, run in enumerate(plan.stages(fitted_dear[1][:1])):
+        seen |= set(plan.nodes[k].learners.tolist())
+        owned = plan.owned_at(k)[0]
+        prices = [p for a, p in enumerate(plan.costs.price_list) if owned >> a & 1]
+        assert run.cost[0] == pytest.approx(sum(prices) + 0.3 * len(seen))
+
+
+def test_where_evaluation_is_dear_keeping_trees_is_better_than_growing_anew(fitted_dear, monkeypatch):
+    model, X, y = fitted_dear
+    monkeypatch.setattr(anytime_miser, "DEAR", np.inf)
+    anew = AnytimeMiserRegressor(shared_prices(0.3), **SHORT).fit(X[:800], y[:800])
+    budgets = np.geomspace(2, 30, 30)
+    errors = np.array([[np.mean((y[800:] - m.predict(X[800:], b)) ** 2) for b in budgets] for m in (model, anew)])
+    assert np.log(errors[0]).mean() < np.log(errors[1]).mean() - 0.1
 
 
 @pytest.mark.parametrize("loss", ["auto", "squared_hinge"])
