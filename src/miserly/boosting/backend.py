@@ -32,6 +32,7 @@ class Backend(Protocol):
     n_rows: int
     weight: int
     data: BinnedData
+    moves_roots: bool
 
     def start(self) -> np.ndarray:
         """Set every score to the loss's best constant; returns it."""
@@ -92,8 +93,10 @@ class BackendOfRows(ABC):
     n_rows: int
     weight: int
     data: BinnedData
+    moves_roots = False
     _unit = 1.0
     _steady = False
+    _settled = False
     _subsample = 1.0
     _seed = 0
 
@@ -204,6 +207,7 @@ class LocalBackend(BackendOfRows):
         self._moves: dict[int, int] = {}
         self._y, self._loss, self._given = y, loss, () if weight is None else (weight,)
         self._subsample, self._seed = subsample, seed
+        self.moves_roots = self._steady and self.n_rows >= FEWEST_ROWS and subsample == 1.0
         if weight is not None:
             self._unit = weight_unit(float(weight.max()), len(weight))
             self.weight = self.rows.weigh(self._unit)
@@ -226,7 +230,7 @@ class LocalBackend(BackendOfRows):
             self._moves[leaf] = round(values[0] * self._scale)
 
     def moves(self) -> Mapping[int, int]:
-        is_all = self.rows.out is None and self.rows.exact and self._scale == self._next_scale()
+        is_all = self.moves_roots and self.rows.exact and self._scale == self._next_scale()
         return self._moves if self._moves and is_all else {}
 
     def resume(self, scores: np.ndarray, owned: Mapping[int, np.ndarray]) -> None:

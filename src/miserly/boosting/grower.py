@@ -24,7 +24,7 @@ from miserly.kernels import histograms as kernels
 
 SLACK = 1.0 + 1e-9
 LEAST_GAIN = 1e-12
-MOST_REMEMBERED = 31
+MOST_REMEMBERED = 31  # nodes of the last tree
 NO_TABLES = (np.empty(0), np.empty(0, np.int32), np.empty(0), np.empty(0, np.int32), np.empty(0, bool))
 
 
@@ -89,6 +89,7 @@ class Grower:
         self._most_leaves = most if limits.max_leaf_nodes is None else min(most, limits.max_leaf_nodes)
         self._min_rows = max(1, limits.min_samples_leaf)
         self._last: tuple[Split, ...] = ()
+        self._most_nodes = MOST_REMEMBERED if backend.moves_roots else 0
 
     def grow(self, outputs: Sequence[int] = (0,), allowed: np.ndarray | None = None) -> GrownTree:
         """Grow one tree for the gradients of some outputs, with the features allowed; what it buys stays bought."""
@@ -116,7 +117,7 @@ class Grower:
             self._split(leaf)
         grown = GrownTree(tuple(self._splits), tuple(self._leaves))
         tree = grown if self._shop.same_for_all_nodes else self._pruned(grown)
-        self._last = tree.splits if tree is grown else ()
+        self._last = tree.splits if tree is grown and self._most_nodes else ()
         return tree
 
     def _known(self) -> dict[int, Known]:
@@ -174,7 +175,7 @@ class Grower:
         children = [self._leaf(n, leaf.depth + 1, None if closed else self._backend.sums(n)) for n in pair]
         del self._leaves[leaf.node]
         self._leaves |= {child.node: child for child in children}
-        if len(self._nodes) <= MOST_REMEMBERED:
+        if len(self._nodes) <= self._most_nodes:
             self._nodes |= {child.node: child for child in children}
         if not last and bought.acquisitions and self._shop.same_for_all_nodes:
             self._reprice(children)

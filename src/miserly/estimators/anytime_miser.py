@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -110,15 +111,13 @@ class _AnytimeMiser(Anytime, BoostedEstimator):
         ones, zeros = np.ones((len(stages) + 1, len(first.constant))), np.zeros((len(stages) + 1, len(first.constant)))
         scales, offsets = ones if scale is None else np.array(scale), zeros if offset is None else np.array(offset)
         grown = {id(this): this for stage in stages for this in stage.rounds}
-        last = dict(zip(grown, np.cumsum([len(this.outputs) for this in grown.values()]).tolist()))
+        ends = np.cumsum([0, *(len(this.outputs) for this in grown.values())]).tolist()
+        numbers = {key: range(first, end) for key, (first, end) in zip(grown, pairwise(ends))}
         nodes = chain(
             [[output for this in stage.rounds for output in this.outputs] for stage in stages],
             scales[1:],
             [{"bias": a * s.constant + b, "combine": "replace"} for s, a, b in zip(stages, scales[1:], offsets[1:])],
-            [
-                [k for this in s.rounds for k in range(last[id(this)] - len(this.outputs), last[id(this)])]
-                for s in stages
-            ],
+            [[k for this in stage.rounds for k in numbers[id(this)]] for stage in stages],
         )
         return self._cut(
             Plan(
