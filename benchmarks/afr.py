@@ -41,7 +41,7 @@ from miserly.plan import Plan
 from miserly.reproduction.measure import interval
 
 OUT = Path(__file__).resolve().parent / "out"
-SPLITS = {"covertype": 3, "letter": 5, "mq2008": 5, "yahoo_like": 4, "thyroid": 3}
+SPLITS = {"covertype": 3, "letter": 5, "mq2008": 5, "yahoo_like": 10, "thyroid": 3}
 RELEVANT = {"mq2008": 1, "yahoo_like": 3}
 N_PICTURES = 4
 
