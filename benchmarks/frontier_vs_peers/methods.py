@@ -127,12 +127,6 @@ def miser(split: Split, costs: CostTable, how: Settings, charge: str = "learner"
     yield from sweep(fit, split, costs, how, charge)
 
 
-def both_charges(split: Split, costs: CostTable, how: Settings, **params: Any) -> Iterator[Plan]:
-    """The miser's two charges as one frontier, like CatBoost's two penalties."""
-    for charge in ("learner", "path"):
-        yield from miser(split, costs, how, charge, **params)
-
-
 def ours(stem: str, split: Split, costs: CostTable, how: Settings, grid: Any = None, **params: Any) -> Iterator[Plan]:
     """One of `miserly.baselines` over its cost axis: the values of `grid`, those it suggests, or (grid="sweep") λ."""
     kind = find_baseline(stem, how.is_ranking)
@@ -312,9 +306,6 @@ METHODS = (
     Method("miser path", partial(miser, charge="path"), "path", ours=True, pooled=True),
     Method("miser path, half the rows", partial(miser, charge="path", **HALF), "path", ours=True, pooled=True),
     Method("miser path, half, l2", partial(miser, charge="path", **HALF, **L2), "path", ours=True, pooled=True),
-    Method("miser, both charges", both_charges, "path", ours=True),
-    Method("miser, both charges, half the rows", partial(both_charges, **HALF), "path", ours=True),
-    Method("miser, both charges, half, l2", partial(both_charges, **HALF, **L2), "path", ours=True),
     Method("PathTree", path_trees, "path", ours=True, pooled=True),
     Method("Stagewise", partial(ours, "Stagewise", grid=(100,)), "learner", ours=True),
     Method("FeatureSubset", partial(ours, "FeatureSubset"), "learner", ours=True),

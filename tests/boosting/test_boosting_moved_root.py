@@ -15,7 +15,6 @@ from miserly.boosting import (
     bin_data,
     boost,
 )
-from miserly.boosting.moved_root import moved_root
 from miserly.costs import CostTable
 
 N_ROWS, N_FEATURES, N_TREES = 8000, 7, 25
@@ -67,7 +66,7 @@ def test_a_moved_root_is_the_one_that_would_be_counted(seed):
     n_moved = 0
     for number in range(N_TREES):
         backend.gradients(number)
-        moved = moved_root(backend, grower._last, grower._known()) if number else None
+        moved = grower._moved_root() if number else None
         backend.begin()
         if moved is not None:
             counted = backend.histograms([0], FEATURES)[0, 0]

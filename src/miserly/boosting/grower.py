@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from miserly.boosting.backend import Backend
-from miserly.boosting.moved_root import Known, moved_root
+from miserly.boosting.moved_root import Known, MovedRoot, moved_root
 from miserly.boosting.nodes import Ahead, NodeSums, Split
 from miserly.boosting.shop import PathShop, Shop
 from miserly.kernels import histograms as kernels
@@ -93,11 +93,11 @@ class Grower:
 
     def grow(self, outputs: Sequence[int] = (0,), allowed: np.ndarray | None = None) -> GrownTree:
         """Grow one tree for the gradients of some outputs, with the features allowed; what it buys stays bought."""
-        moved = moved_root(self._backend, self._last, self._known()) if self._last else None
+        self._allowed = self._splittable if allowed is None else self._splittable & allowed
+        moved = self._moved_root() if self._last else None
         sums, quantum = self._backend.begin(outputs)
         self._shop.begin()
         self._scale = 0.5 * quantum * quantum / max(1, sums.weight)
-        self._allowed = self._splittable if allowed is None else self._splittable & allowed
         self._splits: list[Split] = []
         root = self._leaf(0, 0, sums)
         self._leaves: dict[int, _Leaf] = {0: root}
@@ -120,9 +120,10 @@ class Grower:
         self._last = tree.splits if tree is grown and self._most_nodes else ()
         return tree
 
-    def _known(self) -> dict[int, Known]:
-        """What was counted of the last tree's nodes."""
-        return {n: Known(leaf.place, leaf.histograms[0]) for n, leaf in self._nodes.items() if leaf.histograms.size}
+    def _moved_root(self) -> MovedRoot | None:
+        """The next root, from what was counted of the last tree's nodes."""
+        known = {n: Known(leaf.place, leaf.histograms[0]) for n, leaf in self._nodes.items() if leaf.histograms.size}
+        return moved_root(self._backend, self._last, known, self._wanted(self._nodes[0]))
 
     def _pruned(self, tree: GrownTree) -> GrownTree:
         """The part of a tree that pays: the best of all trees that are left when whole branches are taken back."""

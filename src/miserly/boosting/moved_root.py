@@ -2,7 +2,8 @@
 
 Under squared loss all rows of a leaf lose the same from their gradients, its value. So the next root's sums by bin are
 the last one's less, for every leaf, its value times how many of its rows are in the bin. Most of that was counted when
-the tree grew: a split node is its two children. Of two leaves only the smaller one is counted now, instead of all rows.
+the tree grew: below a node that was counted, the largest leaf is the node less the other leaves, so only these are
+counted now, instead of all rows.
 """
 
 from __future__ import annotations
@@ -36,33 +37,55 @@ class MovedRoot:
     histograms: np.ndarray
 
 
-def moved_root(backend: Backend, splits: Sequence[Split], nodes: Mapping[int, Known]) -> MovedRoot | None:
-    """The next root's histograms of the features that are known in all nodes it takes; None if counting is quicker."""
+def moved_root(
+    backend: Backend, splits: Sequence[Split], nodes: Mapping[int, Known], wanted: np.ndarray
+) -> MovedRoot | None:
+    """The next root's histograms of those wanted features that the last root knows; None if counting is quicker."""
     moves = backend.moves()
-    if not moves or any(split.node not in nodes for split in splits):
+    if not moves or 0 not in nodes:
         return None
-    small = {
-        split.left: _smaller(backend, split.left) for split in splits if not {split.left, split.left + 1} & set(nodes)
-    }
-    taken: Counter[int] = Counter()
-    for split in splits:
-        one = small[split.left] if split.left in small else split.left + (split.left not in nodes)
-        other = 2 * split.left + 1 - one
-        taken[split.node] += moves.get(other, 0)
-        taken[one] += moves.get(one, 0) - moves.get(other, 0)
-    of_small = {node: taken.pop(node) for node in small.values()}
-    n_cells = kernels.N_BINS * len(taken) + sum(backend.sums(node).n_rows for node in of_small)
-    if n_cells > WORTH_IT * backend.n_rows:
+    moved = wanted & (nodes[0].place >= 0)
+    features = np.flatnonzero(moved).astype(np.int32)
+    known = {n: node for n, node in nodes.items() if (node.place[features] >= 0).all()}
+    taken, counted = _shares(moves, splits, known, backend)
+    n_cells = kernels.N_BINS * len(taken) + sum(backend.sums(leaf).n_rows for leaf in counted)
+    saved = _n_tiles(wanted) - _n_tiles(wanted & ~moved)
+    if n_cells * _n_tiles(moved) >= WORTH_IT * backend.n_rows * saved:
         return None
-    is_known = np.all([nodes[node].place >= 0 for node in {0, *taken}], axis=0)
-    features = np.flatnonzero(is_known).astype(np.int32)
     histograms = nodes[0].histograms[nodes[0].place[features]]
-    if of_small:
-        histograms -= backend.moved(of_small, features)
-    for node, by in taken.items():
-        kernels.move(histograms, nodes[node].histograms, nodes[node].place[features], by)
+    if counted:
+        histograms -= backend.moved(counted, features)
+    for n, by in taken.items():
+        kernels.move(histograms, known[n].histograms, known[n].place[features], by)
     return MovedRoot(features, histograms)
 
 
-def _smaller(backend: Backend, left: int) -> int:
-    return min((left, left + 1), key=lambda node: backend.sums(node).n_rows)
+def _shares(
+    moves: Mapping[int, int], splits: Sequence[Split], known: Mapping[int, Known], backend: Backend
+) -> tuple[Counter[int], dict[int, int]]:
+    """How many quanta the rows of each known node lose, and those of each leaf that has to be counted."""
+    children = {split.node: (split.left, split.left + 1) for split in splits}
+    taken = Counter({leaf: by for leaf, by in moves.items() if leaf in known})
+    counted: dict[int, int] = {}
+    for top in known.keys() & children.keys():
+        leaves, below, open_ = [], [], [*children[top]]
+        while open_:
+            node = open_.pop()
+            if node in known:
+                below.append(node)
+            elif node in children:
+                open_ += children[node]
+            else:
+                leaves.append(node)
+        if leaves:
+            largest = max(leaves, key=lambda leaf: backend.sums(leaf).n_rows)
+            taken[top] += moves[largest]
+            for node in below:
+                taken[node] -= moves[largest]
+            counted |= {leaf: moves[leaf] - moves[largest] for leaf in leaves if leaf != largest}
+    return taken, counted
+
+
+def _n_tiles(features: np.ndarray) -> int:
+    """How many tiles hold some of these features: each is read whole."""
+    return len(np.unique(np.flatnonzero(features) // kernels.LANES))
