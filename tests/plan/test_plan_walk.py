@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from miserly.plan import EXIT
+from miserly.costs import CostTable
+from miserly.plan import EXIT, Node, Plan, RawFeatures
 from oracles.driver import assert_walk_is, drive, drive_list, gift
 from oracles.hand_built import PLANS, rows
 from oracles.random_plans import random_budgets, random_plan, random_rows
@@ -263,3 +264,19 @@ def test_a_walk_through_thousands_of_nodes(charge):
     x = rows(1, 4)[0]
     assert_walk_is(drive(long, x), long.run(x[None]), 0)
     assert_walk_is(drive(long, x, budget=1e9), long.run(x[None], budget=1e9), 0)
+
+
+def test_one_row_of_a_plan_with_one_class():
+    """It answered a batch, but one row ended in an IndexError: the short way looked for a second class."""
+    plan = Plan(
+        costs=CostTable.per_feature({"a": 1.0}),
+        dictionary=RawFeatures(np.array([0])),
+        nodes=(Node(np.array([0]), np.array([1.0])),),
+        link="logistic",
+        classes=np.array(["only"]),
+        roots=(0,),
+    )
+    walk = plan.start()
+    walk.supply({"a": 3.0})
+    assert walk.best.value == "only"
+    assert plan.predict(np.array([[3.0]])).tolist() == ["only"]

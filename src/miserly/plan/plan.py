@@ -201,7 +201,7 @@ class Plan(Frozen):
 
     def read_row(self, z: NDArray[np.float64]) -> Any:
         """The same of one row."""
-        if self.classes is not None and self.n_outputs == 1 and self.link == "logistic":
+        if self.classes is not None and len(self.classes) == 2 and self.n_outputs == 1 and self.link == "logistic":
             return self.classes[1 if z[0, 0] > 0 else 0]
         return self.read(z)[0]
 
