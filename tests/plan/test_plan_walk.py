@@ -272,6 +272,7 @@ def test_one_row_of_a_plan_with_one_class():
         costs=CostTable.per_feature({"a": 1.0}),
         dictionary=RawFeatures(np.array([0])),
         nodes=(Node(np.array([0]), np.array([1.0])),),
+        prior=np.zeros(1),
         link="logistic",
         classes=np.array(["only"]),
         roots=(0,),
