@@ -110,6 +110,13 @@ def test_ties_go_to_the_lowest_leaf_feature_and_bin_with_missing_left():
     assert [s.node for s in trees[0].splits] == [0, 1]
 
 
+def test_a_gain_within_the_rounding_of_weighted_sums_is_none():
+    """The oracle wanted a split of a nearly pure weighted node, whose squared error the engine knows to 1e-9 only."""
+    weight = np.random.default_rng(1044).random(8)
+    trees, _ = compare([np.arange(8) > 3], [np.ones(8)], *own([0.0]), 0.0, Limits(1, None, 1), weight=weight)
+    assert not trees[0].splits
+
+
 @pytest.mark.parametrize("n_low", [3, 4, 5])
 def test_a_node_without_missing_values_sends_them_to_its_larger_side(n_low):
     bins = [np.arange(8) >= n_low]

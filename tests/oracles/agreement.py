@@ -101,7 +101,8 @@ def compare(bins, gradients, needs, prices, tradeoff, limits, weight=None, subsa
         packed = here.packed[None].copy() if here.lanes is None else here.lanes[: loss.n_outputs].copy()
         packed[0] >>= COUNT_BITS
         counted = np.ones(data.n_rows, bool) if backend.rows.out is None else ~backend.rows.out
-        rows = oracle.Rows(np.array(packed), quantum, data.bins, data.n_bins, whole, counted)
+        slack = 0.0 if here.lanes is None else 1e-9
+        rows = oracle.Rows(np.array(packed), quantum, data.bins, data.n_bins, whole, counted, slack)
         tree = grower.grow(range(loss.n_outputs))
         grown = grower._splits
         expected = oracle.grow(rows, market, oracle.Limits(**dataclasses.asdict(limits)), follow=grown)

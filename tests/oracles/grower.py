@@ -20,7 +20,8 @@ LEAST_GAIN = 1e-12
 class Rows:
     """Integer gradients (in quanta; output × row) and bins, feature × row, 255 where a value is missing.
 
-    `weight` are whole numbers; rows that are not `counted` go along, but no sum and no count sees them.
+    `weight` are whole numbers; rows that are not `counted` go along, but no sum and no count sees them. `slack` is what
+    the engine adds to a node's squared error for its rounding, as a share of the squares.
     """
 
     gradient: np.ndarray
@@ -29,6 +30,7 @@ class Rows:
     n_bins: np.ndarray
     weight: np.ndarray
     counted: np.ndarray
+    slack: float = 0.0
 
 
 @dataclass
@@ -141,13 +143,14 @@ def raw_gain(rows: Rows, inside: np.ndarray, left: np.ndarray) -> float:
 
 
 def squared_error(rows: Rows, inside: np.ndarray) -> float:
-    """All that splits of a node could gain: ½ Σ (g²/w) − G²/W, in the same units."""
+    """All that splits of a node could gain: ½ Σ (g²/w) − G²/W, in the same units, and the slack."""
     part = inside[rows.counted[inside]]
     squares = sum(
         Fraction(int(g) ** 2, int(w)) for line in rows.gradient for g, w in zip(line[part], rows.weight[part])
     )
     sums = sum(Fraction(sum(int(g) for g in line[part]) ** 2, int(rows.weight[part].sum())) for line in rows.gradient)
-    return float((squares - sums) * Fraction(rows.quantum) ** 2 / (2 * int(rows.weight[rows.counted].sum())))
+    spread = (1 + Fraction(rows.slack)) * squares - sums
+    return float(spread * Fraction(rows.quantum) ** 2 / (2 * int(rows.weight[rows.counted].sum())))
 
 
 def pruned(splits: Sequence[OracleSplit], kept: set[int]) -> list[OracleSplit]:

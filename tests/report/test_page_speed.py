@@ -11,7 +11,10 @@ from miserly.datasets import yahoo_like
 from miserly.estimators import GreedyMiserRegressor
 from miserly.report import Rows, SavedRun, write_report
 
-PAINT = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
+PAINT = """new Promise((done) => new PerformanceObserver((list) => {
+  const first = list.getEntriesByName("first-contentful-paint")[0];
+  if (first) done(first.startTime);
+}).observe({ type: "paint", buffered: true }))"""  # the entry may come after the page has loaded
 MOVE = """async (n) => {
   const slider = document.getElementById("budget"), took = [];
   const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
