@@ -116,9 +116,11 @@ def anytime_miser(split: Split, found: Problem) -> list[Plan]:
 
 
 def afr(split: Split, found: Problem, **settings: int) -> list[Plan]:
-    """One fit with its defaults."""
+    """One fit with its defaults; held out are the rows that the points are chosen on, so that it has the same to learn
+    from as the others."""
     model = AFRClassifier(found.flat, min_samples_leaf=found.min_samples_leaf, random_state=0, **settings)
-    return [model.fit(split.train.X, split.train.y).plan_]
+    held_out = split.validation.X, split.validation.y
+    return [model.fit(split.train.X, split.train.y, eval_set=held_out).plan_]
 
 
 METHODS: dict[str, Callable[[Split, Problem], list[Plan]]] = {

@@ -67,9 +67,12 @@ def test_a_stage_is_stored_before_each_purchase(fitted):
     assert len(list(model.staged_predict(X[:5]))) == len(plan.nodes)
 
 
-def test_every_stage_is_the_minimum_of_its_svm(fitted):
+@pytest.mark.parametrize("evaluation", [0.0, 1.0])
+def test_every_stage_is_the_minimum_of_its_svm(fitted, evaluation):
     """From the trees in the plan alone, all rows: so trees that were undone are gone, and calibration is monotone."""
     model, X, y = fitted
+    if evaluation:
+        model = AFRClassifier(shared_prices(evaluation), **SMALL).fit(X[:1000], y[:1000])
     sign, trees = np.where(y[:1000] == "yes", 1.0, -1.0), model.plan_.dictionary
     values = np.column_stack([trees.evaluate(X[:1000], t) for t in range(len(trees))])
     n_train = sum(-(-np.sum(y[:1000] == label) // 2) for label in ("no", "yes"))
@@ -170,6 +173,22 @@ def test_evaluations_that_cost_something_have_stages_of_their_own():
         cut = model.within(cost).plan_
         assert len(cut.nodes) == k + 1
         np.testing.assert_array_equal(cut.run(X).z, list(model.plan_.stages(X))[k].z)
+
+
+def test_where_evaluations_are_dear_the_misers_trees_go_on():
+    """Every tree lowers the squared hinge of all before it at a tenth of their steps; few of them are a dimension."""
+    X, score = rows(1000)
+    y = score > 0
+    how = {**SMALL, "n_trees_per_dim": 0, "n_levels": 4}
+    model = AFRClassifier(CostTable.uniform(evaluation=1.0), **how).fit(X, y, eval_set=(X, y))
+    last, trees, sign = model.stages_[-1], model.plan_.dictionary, np.where(y, 1.0, -1.0)
+    assert np.bincount(last.dims).max() == 5
+    f, losses = np.full(1000, sign.mean()), []
+    for t in last.trees:
+        losses.append(np.mean(np.maximum(0.0, 1.0 - sign * f) ** 2))
+        f += 0.01 * trees.evaluate(X, int(t))
+    assert len(losses) > 20
+    assert (np.diff(losses) < 0).all()
 
 
 def test_levels_that_were_taken_back_leave_no_stage():

@@ -5,6 +5,9 @@ Each dimension starts with a tree of the Greedy Miser; each later tree minimises
 it is first to use), with g the gradient of the SVM's soft errors on rows that it was not fitted to, through its
 optimality conditions (`solvers.nested_svm`). After S dimensions λ is halved and S more are appended. Before anything
 is bought, trees and SVM are stored as a stage: what is answered if the money ends here.
+
+Where evaluating so many trees is dear, the miser does not begin anew at each λ, it goes on: S/2 trees, together one
+dimension, then λ falls by √2.
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ START_RATE = 0.1
 LEAST_C, MOST_C, STEP_OF_C, MOST_STEP = 1e-3, 1e3, 10.0, 0.5
 ENOUGH_TO_CALIBRATE = 50
 RISE, MOST_RISE, MOST_HALVES = 1.25, 4.0, 5
+DEAR = 0.1  # of what is spent, for evaluating a level's trees
 FROM_HERE = Boosted(np.zeros(1), 0.0, (), ())
 
 
@@ -58,9 +62,9 @@ class _Hinge:
 
     n_outputs = 1
 
-    def __init__(self, y: Floats, weights: Floats) -> None:
+    def __init__(self, y: Floats, weights: Floats, score: Floats | None) -> None:
         self.y, self.weights, self.step = y, weights, np.zeros(len(y))
-        self.score = np.full(len(y), float(np.average(y, weights=weights)))
+        self.score = np.full(len(y), float(np.average(y, weights=weights))) if score is None else score
 
     def constant(self, y: np.ndarray, weight: Any = None) -> np.ndarray:
         return self.score[:1]
@@ -103,12 +107,16 @@ class _SoftErrors:
 
 @dataclass
 class _Machine:
-    """One class against the rest: its SVM and the trees under it, by number and by the dimension they belong to."""
+    """One class against the rest: its SVM and the trees under it, by number and by the dimension they belong to.
+
+    `score` is what the miser's trees that go on have come to, for T and V.
+    """
 
     output: int
     svm: NestedSVM
     trees: list[int] = field(default_factory=list)
     dims: list[int] = field(default_factory=list)
+    score: Floats | None = None
     changed: bool = False
     idle: bool = False
 
@@ -156,18 +164,29 @@ class _Growth:
         self.evaluation, self.n_stored = float(np.max(costs.evaluation, initial=0.0)), 0
         self.shop = Shop(costs, 0.0)
         self.cheapest = min((p for p in costs.price_list if p > 0), default=1.0)
+        self.goes_on, self.n_rounds = False, model.n_dims
 
     def run(self) -> None:
         """λ by halves, until all levels are done or nothing is left to buy and to improve."""
         lam = self._first_tradeoff() if self.model.tradeoff0 is None else float(self.model.tradeoff0)
-        for _ in range(self.model.n_levels):
+        done = 0.0
+        while done < self.model.n_levels:
+            self.goes_on = self._is_dear()
+            halves = 0.5 if self.goes_on else 1.0
+            self.n_rounds = math.ceil(halves * self.model.n_dims)
             while self._leaps(lam) and self._fill(lam):
                 pass
             self._levels(lam)
             if all(machine.idle for machine in self.machines) and (lam == 0.0 or self.shop.owned.all()):
                 break
-            lam /= 2.0
+            lam /= 2.0**halves
+            done += halves
         self.store()
+
+    def _is_dear(self) -> bool:
+        """Whether evaluating the trees of a level costs too much of what is spent for the next level to begin anew."""
+        n_trees = len(self.machines) * self.model.n_dims * (1 + self.model.n_trees_per_dim)
+        return self.evaluation * n_trees > DEAR * (self._spent(self.shop) + self.evaluation * len(self.tables))
 
     def _levels(self, lam: float) -> None:
         self.shop = self._shop(lam)
@@ -194,7 +213,7 @@ class _Growth:
         """What all that is owned costs after the first trees of a level."""
         shop = self._shop(lam)
         for machine in self.machines:
-            self._start(machine, self.model.n_dims, shop)
+            self._start(machine, self.n_rounds, shop)
         return self._spent(shop)
 
     def _fill(self, lam: float) -> bool:
@@ -228,12 +247,13 @@ class _Growth:
         return lam if any(self.costs.price_list) else 0.0
 
     def _level(self, machine: _Machine) -> None:
-        """S more dimensions at the present λ; taken back if they bought nothing and did not help the rows held out."""
+        """More dimensions at the present λ; taken back if they bought nothing and did not help the rows held out."""
         svm = machine.svm
         n_dims, n_trees, C, changed = svm.n_dims, len(machine.trees), svm.penalty, machine.changed
+        score = machine.score
         n_owned, figure, first = int(self.shop.owned.sum()), machine.errors(), len(self.tables)
         n_stages, n_stored = len(self.stages), self.n_stored
-        self._start(machine, self.model.n_dims, self.shop, keep=True)
+        self._start(machine, self.n_rounds, self.shop, keep=True)
         if not machine.idle or int(self.shop.owned.sum()) > n_owned:
             machine.learn_penalty()
             for s in range(n_dims, svm.n_dims):
@@ -241,22 +261,31 @@ class _Growth:
         machine.idle = int(self.shop.owned.sum()) == n_owned and not machine.errors() < figure
         if machine.idle:
             svm.keep(n_dims)
-            svm.penalty, machine.changed = C, changed
+            svm.penalty, machine.changed, machine.score = C, changed, score
             del machine.trees[n_trees:], machine.dims[n_trees:], self.tables[first:]
             self.stages[n_stages:] = [stage for stage in self.stages[n_stages:] if stage.output != machine.output]
             self.n_stored = n_stored
 
     def _start(self, machine: _Machine, n_rounds: int, shop: Shop, keep: bool = False) -> Boosted:
-        """Rounds of the Greedy Miser from nothing; each tree that is kept begins a dimension."""
+        """Rounds of the Greedy Miser: from nothing, each tree that is kept begins a dimension; or from where the last
+        ones ended, and they are one dimension."""
         svm = machine.svm
-        loss = _Hinge(svm.y[: svm.n_seen], svm.weights[: svm.n_seen])
+        n_dims, unit = svm.n_dims, START_RATE**2 if self.goes_on else START_RATE
+        loss = _Hinge(svm.y[: svm.n_seen], svm.weights[: svm.n_seen], machine.score if self.goes_on else None)
 
         def after(this: Round, _: Any) -> bool:
             [table], [tree] = this.tables, this.trees
             if tree.bought or self._is_dearer():
                 self.store()
-            table["value"] /= START_RATE
-            svm.add(np.concatenate([loss.step / START_RATE, self._of_held_out(table)]))
+            table["value"] /= unit
+            column = np.concatenate([loss.step / unit, self._of_held_out(table)])
+            if self.goes_on and svm.n_dims > n_dims:
+                svm.change(n_dims, svm.phi[:, n_dims] + column)
+            else:
+                svm.add(column)
+            if self.goes_on:
+                machine.score = loss.score
+                machine.learn_penalty()
             self._keep(machine, table, svm.n_dims - 1)
             return False
 
