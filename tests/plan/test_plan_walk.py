@@ -281,3 +281,18 @@ def test_one_row_of_a_plan_with_one_class():
     walk.supply({"a": 3.0})
     assert walk.best.value == "only"
     assert plan.predict(np.array([[3.0]])).tolist() == ["only"]
+
+
+def test_a_plan_that_runs_for_long_does_not_grow():
+    """The names of sets of acquisitions were kept without a limit: a server's memory rose with every new set."""
+    plan = Plan(
+        CostTable.per_feature(np.ones(15)),
+        RawFeatures(np.arange(15)),
+        (Node(learners=[0], weights=[1.0], bias=[0.0], passed=EXIT),),
+        prior=[0.0],
+    )
+    for asked in range(1, 1 << 15):
+        assert len(plan.acquisition_names(asked)) == asked.bit_count()
+        plan.arriving(0, asked)
+        plan.known_at_first(asked)
+    assert max(kept.cache_info().currsize for kept in (plan._names, plan._arriving, plan._at_first)) == 1 << 14

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, NamedTuple
 
@@ -61,8 +62,8 @@ class Kit:
         looked_at = set(used)
         self.places = {e.name: [i for i, f in enumerate(e.yields) if f in looked_at] for e in self.extractors}
         self._wanted = {e.name: [f for f in e.yields if f in looked_at] for e in self.extractors}
-        self._waves: dict[tuple[int, int], Wave] = {}
-        self._spared: dict[frozenset[str], tuple[int, frozenset[str]]] = {}
+        self._waves = lru_cache(REMEMBERED)(self._find_wave)
+        self._spared = lru_cache(REMEMBERED)(lambda names: spared(plan, self.extractors, self._closure, names))
         for e in self.wave(0, 0).extractors:
             if not e.is_plain:
                 raise ValueError(
@@ -71,18 +72,14 @@ class Kit:
 
     def wave(self, owned: int, asked: int) -> Wave:
         """What must run when a row that owns some acquisitions buys others (none of either: what is free)."""
-        known = self._waves.get((owned, asked))
-        if known is None:
-            if len(self._waves) >= REMEMBERED:
-                self._waves.clear()
-            bought = set(self.plan.acquisition_names(asked))
-            features = tuple((f, self._yielded_by[f].name) for f in self.plan.arriving(owned, asked))
-            names = {n for name in (*bought, *(by for _, by in features)) for n in self._closure[name][0]}
-            chosen = tuple(
-                e for e in self.extractors if (e.acquisition in bought if e.acquisition else e.name in names)
-            )
-            known = self._waves[owned, asked] = Wave(chosen, features, self._columns(chosen, features))
-        return known
+        return self._waves(owned, asked)
+
+    def _find_wave(self, owned: int, asked: int) -> Wave:
+        bought = set(self.plan.acquisition_names(asked))
+        features = tuple((f, self._yielded_by[f].name) for f in self.plan.arriving(owned, asked))
+        names = {n for name in (*bought, *(by for _, by in features)) for n in self._closure[name][0]}
+        chosen = tuple(e for e in self.extractors if (e.acquisition in bought if e.acquisition else e.name in names))
+        return Wave(chosen, features, self._columns(chosen, features))
 
     def _columns(
         self, extractors: tuple[Extractor, ...], features: tuple[tuple[str, str], ...]
@@ -107,11 +104,7 @@ class Kit:
                 hint = did_you_mean(name, self.plan.costs.features)
                 raise ValueError(f"The plan knows no feature {name!r}, which was given.{hint}")
         names = frozenset(features)
-        if names not in self._spared:
-            if len(self._spared) >= REMEMBERED:
-                self._spared.clear()
-            self._spared[names] = spared(self.plan, self.extractors, self._closure, names)
-        owned, running = self._spared[names]
+        owned, running = self._spared(names)
         first = self.plan.known_at_first(owned)
         try:
             values = self._numbers((name, features[name]) for name in first if name in names)

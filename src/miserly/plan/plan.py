@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -29,7 +29,7 @@ from miserly.plan.walk import ListWalk, Walk
 
 Charge = Literal["learner", "path"]
 LOG_LARGEST = math.log(np.finfo(np.float64).max)
-REMEMBERED = 1 << 14
+remembered = lru_cache(1 << 14)
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,40 +278,35 @@ class Plan(Frozen):
     def arriving(self, owned: int, asked: int) -> Mapping[str, int]:
         """The features in use (name → column) that a row gets when it owns some acquisitions and buys others; for
         neither, those that need nothing."""
-        known = self._arriving.get((owned, asked))
-        if known is None:
-            if len(self._arriving) >= REMEMBERED:
-                self._arriving.clear()
-            masks, names = self.costs.feature_masks, self.costs.features
-            touched = {f for a in (set_bits(asked) if asked else [-1]) for f in self._features_of.get(a, [])}
-            known = {names[f]: f for f in sorted(touched) if not masks[f] & ~(owned | asked)}
-            self._arriving[owned, asked] = known
-        return known
+        return self._arriving(owned, asked)
+
+    @cached_property
+    def _arriving(self) -> Callable[[int, int], Mapping[str, int]]:
+        masks, names, features_of = self.costs.feature_masks, self.costs.features, self._features_of
+
+        @remembered
+        def arriving(owned: int, asked: int) -> Mapping[str, int]:
+            touched = {f for a in (set_bits(asked) if asked else [-1]) for f in features_of.get(a, [])}
+            return {names[f]: f for f in sorted(touched) if not masks[f] & ~(owned | asked)}
+
+        return arriving
 
     def known_at_first(self, owned: int) -> Mapping[str, int]:
         """The features in use that a row begins with: those that need nothing, and those of what it owns already."""
-        known = self._at_first.get(owned)
-        if known is None:
-            if len(self._at_first) >= REMEMBERED:
-                self._at_first.clear()
-            known = self._at_first[owned] = {**self.arriving(0, 0), **self.arriving(0, owned)}
-        return known
+        return self._at_first(owned)
 
     @cached_property
-    def _at_first(self) -> dict[int, dict[str, int]]:
-        return {}
-
-    @cached_property
-    def _arriving(self) -> dict[tuple[int, int], dict[str, int]]:
-        return {}
+    def _at_first(self) -> Callable[[int], Mapping[str, int]]:
+        return remembered(lambda owned: {**self.arriving(0, 0), **self.arriving(0, owned)})
 
     def acquisition_names(self, acquisitions: int) -> tuple[str, ...]:
         """A set of acquisitions by name."""
-        known = self._names.get(acquisitions)
-        if known is None:
-            names = self.costs.acquisitions
-            known = self._names[acquisitions] = tuple(names[a] for a in set_bits(acquisitions))
-        return known
+        return self._names(acquisitions)
+
+    @cached_property
+    def _names(self) -> Callable[[int], tuple[str, ...]]:
+        names = self.costs.acquisitions
+        return remembered(lambda acquisitions: tuple(names[a] for a in set_bits(acquisitions)))
 
     def acquisition_set(self, names: Iterable[str]) -> int:
         """Acquisitions as a bit set."""
@@ -324,10 +319,6 @@ class Plan(Frozen):
     def acquisition_numbers(self) -> dict[str, int]:
         """The bit of each acquisition."""
         return {name: a for a, name in enumerate(self.costs.acquisitions)}
-
-    @cached_property
-    def _names(self) -> dict[int, tuple[str, ...]]:
-        return {}
 
     @cached_property
     def _features_of(self) -> dict[int, list[int]]:
