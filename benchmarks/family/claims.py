@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.family.methods import BOOSTING, TREE
 from benchmarks.frontier_vs_peers.data import Problem
-from benchmarks.frontier_vs_peers.scoring import ALL_OURS, ALL_PEERS, CHOSEN, N_BUDGETS, Result
+from benchmarks.frontier_vs_peers.scoring import ALL_OURS, ALL_PEERS, N_BUDGETS, Result
 from miserly.reproduction.measure import interval
 
 ABOVE = (
@@ -25,7 +25,7 @@ ABOVE = (
     ("Cronus optimised", BOOSTING),
     ("Cronus optimised", "early exit"),
 )
-POOLS = {ALL_OURS, ALL_PEERS, CHOSEN}
+POOLS = {ALL_OURS, ALL_PEERS}
 LESS = 0.001
 N_SHOWN = 5
 

@@ -5,9 +5,10 @@
 What is the same for all:
 - trees: 100 rounds, learning rate 0.1, 3 levels, at most 8 leaves, the same least rows in a leaf; no early stopping;
 - the grid: the cost-blind end, 7 exchange rates, geometric, up to where nothing is bought, then 7 more, each between
-  the two neighbours whose costs on validation differ most;
+  the two neighbours with most between them (cost on validation times rate, in logarithms);
 - every boosted model may also be stopped after 1, 2, 4, … rounds: each prefix is a point of its frontier;
-- each way of charging by path is also grown on half of the rows, drawn anew for each round (CatBoost draws by itself);
+- "miser" is one setting for all data: both charges, joined as CatBoost's two kinds of penalty are, half of the rows for
+  each round, leaves shrunk. The peers that charge by path have an entry with half of the rows too;
 - every model becomes a Miserly `Plan` (checked to predict what its maker predicts), so one ledger counts all costs;
 - the points are chosen on validation (Pareto) and read on test. The score is the area under the steps of quality over
   the logarithm of the budget, from the cheapest acquisition to the price of everything; below a frontier's first

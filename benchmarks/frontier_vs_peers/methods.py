@@ -30,7 +30,6 @@ try:
 except ImportError:
     catboost = None
 
-MIN_LOG_STEP = 0.1
 LEAST_RISE, N_THRESHOLDS = 1.15, 6
 
 
@@ -67,8 +66,10 @@ def classes_of(train: Part, how: Settings) -> np.ndarray | None:
 def sweep(
     fit: Callable[[float], Plan], split: Split, costs: CostTable, how: Settings, charge: str, least: float = 1e-5
 ) -> Iterator[Plan]:
-    """Plans at the cost-blind end, at some exchange rates far apart, then between the two neighbours whose mean costs
-    on validation differ most (in their logarithm), again and again: the same rule for every method.
+    """Plans at the cost-blind end, at some exchange rates far apart, then between the two neighbours with most between
+    them, again and again: the difference of their mean costs on validation times that of their rates, both in
+    logarithms, so that a jump of the cost is not pursued for ever. To buy nothing counts as a third of the cheapest
+    price: the frontier begins where the first purchase is made. The same rule for every method.
 
     Rates are shares of what a perfect first tree would gain: at the last even the cheapest feature costs more than any
     tree gains, at the first a typical feature costs the share `least` of that.
@@ -80,14 +81,13 @@ def sweep(
     def at(rate: float) -> Plan:
         plan = fit(rate)
         spent = plan.predict_cost(split.validation.X, charge=charge).mean()
-        found.append((math.log(max(rate, first / 10)), math.log(max(spent, min(prices)))))
+        found.append((math.log(max(rate, first / 10)), math.log(max(spent, min(prices) / 3))))
         return plan
 
     yield from map(at, [0.0, *np.geomspace(first, last, how.n_points // 2)])
     while len(found) < how.n_points:
         found.sort()
-        gaps = [(abs(a[1] - b[1]) if b[0] - a[0] > MIN_LOG_STEP else -1.0, a[0], b[0]) for a, b in pairwise(found)]
-        _, low, high = max(gaps)
+        _, low, high = max((abs(a[1] - b[1]) * (b[0] - a[0]), a[0], b[0]) for a, b in pairwise(found))
         yield at(math.exp((low + high) / 2))
 
 
@@ -127,6 +127,12 @@ def miser(split: Split, costs: CostTable, how: Settings, charge: str = "learner"
     yield from sweep(fit, split, costs, how, charge)
 
 
+def miser_both(split: Split, costs: CostTable, how: Settings) -> Iterator[Plan]:
+    """Both charges, pooled, as CatBoost's two kinds of penalty are; on half of the rows a round, leaves shrunk."""
+    for charge in ("learner", "path"):
+        yield from miser(split, costs, how, charge, subsample=0.5, l2_regularization=10.0, random_state=0)
+
+
 def ours(stem: str, split: Split, costs: CostTable, how: Settings, grid: Any = None, **params: Any) -> Iterator[Plan]:
     """One of `miserly.baselines` over its cost axis: the values of `grid`, those it suggests, or (grid="sweep") λ."""
     kind = find_baseline(stem, how.is_ranking)
@@ -163,10 +169,10 @@ def path_trees(split: Split, costs: CostTable, how: Settings) -> Iterator[Plan]:
 
 
 def early_exits(split: Split, costs: CostTable, how: Settings) -> Iterator[Plan]:
-    """Exits at several thresholds put into every fourth model of the miser."""
+    """Exits at several thresholds put into a few models of the miser."""
     kind, train = find_baseline("EarlyExit", how.is_ranking), split.train
     more = told(kind, train)
-    for plan in list(miser(split, costs, how))[::4]:
+    for plan in miser(split, costs, replace(how, n_points=6)):
         if plan.nodes:
             model = kind(plan)
             for value in model.suggest_grid(train.y, 5):
@@ -295,17 +301,14 @@ def sklearn_tree(split: Split, costs: CostTable, how: Settings) -> Iterator[Plan
 
 # ---- the list -----------------------------------------------------------------------------------------------------
 
-HALF = {"subsample": 0.5, "random_state": 0}
-L2 = {"l2_regularization": 10.0}
+MISER = "miser"
 BAGGED = {"bagging_fraction": 0.5, "bagging_freq": 1, "bagging_seed": 0}
-_MISER = partial(miser, charge="learner")
+_LEARNER = partial(miser, charge="learner")
 _COUPLED = partial(lightgbm_cegb, lazy=False)
 METHODS = (
-    Method("miser learner", _MISER, "learner", ours=True),
-    Method("miser learner, by path", _MISER, "path", ours=True, pooled=True),
-    Method("miser path", partial(miser, charge="path"), "path", ours=True, pooled=True),
-    Method("miser path, half the rows", partial(miser, charge="path", **HALF), "path", ours=True, pooled=True),
-    Method("miser path, half, l2", partial(miser, charge="path", **HALF, **L2), "path", ours=True, pooled=True),
+    Method(MISER, miser_both, "path", ours=True, pooled=True),
+    Method("miser learner", _LEARNER, "learner", ours=True),
+    Method("miser learner, by path", _LEARNER, "path", ours=True, pooled=True),
     Method("PathTree", path_trees, "path", ours=True, pooled=True),
     Method("Stagewise", partial(ours, "Stagewise", grid=(100,)), "learner", ours=True),
     Method("FeatureSubset", partial(ours, "FeatureSubset"), "learner", ours=True),

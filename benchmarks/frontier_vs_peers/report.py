@@ -13,13 +13,14 @@ from matplotlib import colormaps
 from matplotlib.figure import Figure
 
 from benchmarks.frontier_vs_peers.data import Problem
-from benchmarks.frontier_vs_peers.scoring import ALL_OURS, ALL_PEERS, CHOSEN, N_BUDGETS, Result, limits
+from benchmarks.frontier_vs_peers.methods import MISER
+from benchmarks.frontier_vs_peers.scoring import ALL_OURS, ALL_PEERS, N_BUDGETS, Result, limits
 from miserly.reproduction.measure import interval
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A data set and a price table: the best peer by its mean on test, ours as chosen on validation, ours less it."""
+    """A data set and a price table: the best peer by its mean on test, one of ours, and ours less it."""
 
     data: str
     table: str
@@ -68,8 +69,8 @@ def _print_table(problem: Problem, table: str, results: Sequence[Result], low: f
     n = len(next(iter(areas.values())))
     metric = problem.metric.name
     print(f"\n{problem.name}, {table} prices: area of {metric} over log budget {low:g} … {high:g}, {n} splits")
-    print(f"  {'method':<28}{'area':>8}{'± 95 %':>9}{'− chosen':>10}{'± 95 %':>9}   {'points cost':<16}{'CPU s':>7}")
-    reference = areas.get(CHOSEN)
+    print(f"  {'method':<28}{'area':>8}{'± 95 %':>9}{'− miser':>10}{'± 95 %':>9}   {'points cost':<16}{'CPU s':>7}")
+    reference = areas.get(MISER)
     for name, values in areas.items():
         mean, half = interval(values, problem.overlap)
         line = f"  {name + (' *' if name in ours else ''):<28}{mean:8.4f}{half:9.4f}"
@@ -88,17 +89,17 @@ def _verdicts(problem: Problem, table: str, areas: dict[str, np.ndarray], ours: 
     best = max(peers, key=lambda name: areas[name].mean())
     return [
         Verdict(problem.name, table, best, name, *interval(areas[name] - areas[best], problem.overlap))
-        for name in (CHOSEN, ALL_OURS)
+        for name in (MISER, ALL_OURS)
         if name in areas
     ]
 
 
 def print_verdicts(verdicts: Sequence[Verdict]) -> None:
     """One line per data set, then the mean over data sets."""
-    print("\nOurs less the best peer (the peer that is best on test; ours as chosen on validation):")
+    print("\nOurs less the best peer (the one that is best on test):")
     for verdict in verdicts:
         print("  " + verdict.line())
-    for name in (CHOSEN, ALL_OURS):
+    for name in (MISER, ALL_OURS):
         for table in ("flat", "shared"):
             these = [v for v in verdicts if v.ours == name and v.table == table]
             if these:
@@ -131,7 +132,7 @@ def _draw(
     ax.set_prop_cycle(color=colormaps["tab20"].colors)
     budgets = np.geomspace(low, high, N_BUDGETS)
     for name, steps in _areas(results, "steps").items():
-        if name in (CHOSEN, ALL_PEERS):
+        if name == ALL_PEERS:
             continue
         is_ours = any(r.ours for r in results if r.method == name)
         style = {"linewidth": 2.4} if name == ALL_OURS else {"linewidth": 1.3}

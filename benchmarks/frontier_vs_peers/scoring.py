@@ -17,7 +17,7 @@ from miserly.metrics import Metric
 from miserly.plan import EXIT, Plan
 from miserly.plan.in_turn import joined
 
-ALL_OURS, CHOSEN, ALL_PEERS = "miserly: all", "miserly: chosen", "peers: all"
+ALL_OURS, ALL_PEERS = "miserly: all", "peers: all"
 N_BUDGETS = 120
 
 
@@ -100,10 +100,6 @@ def one_table(
         if points:
             seconds = sum(fronts[name][1] for name in names)
             fronts[pool] = Frontier(tuple(points), problem.metric, costs.unit, pool), seconds, pool == ALL_OURS
-    mine = [name for name, (_, _, is_ours) in fronts.items() if is_ours and name != ALL_OURS]
-    if mine:
-        name = max(mine, key=lambda name: fronts[name][0].area(low, high))
-        fronts[CHOSEN] = fronts[name]
     return [
         _result(table, number, name, front, seconds, is_ours, low, high, budgets)
         for name, (front, seconds, is_ours) in fronts.items()
