@@ -288,12 +288,16 @@ def test_validation_data_must_carry_the_names_of_the_training_data():
         ms.GreedyMiserRegressor(costs).fit(named, y, eval_set=(named.rename(columns={"a": "z"}), y))
 
 
-def test_a_missing_query_id_is_refused():
+@pytest.mark.parametrize("missing", [np.nan, None, pd.NA])
+@pytest.mark.parametrize("ids", [[1.0, 2.0], ["a", "b"]])
+def test_a_missing_query_id_is_refused(ids, missing):
     X, y, _ = problem(20)
-    qid = np.repeat([1.0, 2.0], 10)
-    qid[3] = np.nan
-    with pytest.raises(ValueError, match="lacks the query id of row 3"):
-        model("ranker").fit(X, y, qid=qid)
+    qid = np.repeat(np.array(ids, float if missing is np.nan and ids[0] == 1.0 else object), 10)
+    ranker = model("ranker").fit(X, y, qid=qid)
+    qid[3] = missing
+    for ask in (ranker.fit, lambda X, y, qid: ranker.plan_.run(X, qid)):
+        with pytest.raises(ValueError, match="qid lacks the query id of row 3"):
+            ask(X, y, qid=qid)
 
 
 @pytest.mark.parametrize("seed", range(100, 120))

@@ -55,7 +55,7 @@ def test_a_sweep_hands_queries_through(data):
 @pytest.mark.parametrize(
     ("qid", "message"),
     [
-        ([1, 1, 2, 2, 1, 1], "comes back to query"),
+        ([1, 1, 2, 2, 1, 1], "comes back to query 1 after"),
         ([1, 1, 2], "one query id per row"),
     ],
 )

@@ -94,6 +94,9 @@ def test_equal_scores_keep_the_order_of_the_rows():
 def test_what_cannot_be_ranked_is_refused():
     with pytest.raises(ValueError, match="score must not hold NaN"):
         ndcg([0, 1], [np.nan, 1.0], 1)
+    for missing, name in ((None, "None"), (np.nan, "NaN")):
+        with pytest.raises(ValueError, match=f"qid must not hold {name}"):
+            ndcg([0, 1], [0.0, 1.0], 1, qid=np.array(["a", missing], object))
     with pytest.raises(ValueError, match="grades of 0 or more, got -1"):
         ndcg([-1, 1], [0.0, 1.0], 1)
     with pytest.raises(ValueError, match="k must be"):

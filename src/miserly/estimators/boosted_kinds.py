@@ -25,6 +25,7 @@ from miserly.estimators.base import PlanClassifier, PlanRegressor
 from miserly.estimators.boosted import LOSS, BoostedEstimator
 from miserly.estimators.validation import Validation
 from miserly.metrics import get_metric
+from miserly.plan.matrix import check_ids
 from miserly.solvers import platt
 
 
@@ -163,10 +164,10 @@ def _queries(qid: Any, n_rows: int, what: str) -> np.ndarray:
     ids = column_or_1d(qid)
     if len(ids) != n_rows:
         raise ValueError(f"{what} must give one query id per row: {n_rows} rows, got {len(ids)}.")
-    if ids.dtype.kind == "f" and np.isnan(ids).any():
-        raise ValueError(f"{what} lacks the query id of row {int(np.isnan(ids).argmax())} (from 0). Give one per row.")
+    check_ids(ids, what)
     first = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
     names, times = np.unique(ids[first], return_counts=True)
     if (times > 1).any():
-        raise ValueError(f"{what} comes back to query {names[times > 1][0]!r} after others. Sort the rows by query.")
+        query = names[times > 1].tolist()[0]
+        raise ValueError(f"{what} comes back to query {query!r} after others. Sort the rows by query.")
     return ids

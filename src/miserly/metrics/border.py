@@ -61,11 +61,12 @@ def check_rows(name: str, n_rows: int, n_expected: int) -> None:
 
 
 def _without_nan(values: np.ndarray, name: str) -> np.ndarray:
-    if values.dtype.kind == "f":
-        n_nan = int(np.isnan(values).sum())
-        if n_nan:
-            raise ValueError(
-                f"{name} must not hold NaN, got {n_nan} NaN in {values.size} values. "
-                "Look for the model or the rows that gave them; drop or repair these first."
-            )
+    if values.dtype.kind == "O" and any(v is None for v in values.flat):
+        raise ValueError(f"{name} must not hold None. Look for the rows that gave it; drop or repair these first.")
+    n_nan = np.count_nonzero(values != values)
+    if n_nan:
+        raise ValueError(
+            f"{name} must not hold NaN, got {n_nan} NaN in {values.size} values. "
+            "Look for the model or the rows that gave them; drop or repair these first."
+        )
     return values

@@ -53,4 +53,15 @@ def query_numbers(qid: Any, n_rows: int) -> NDArray[np.intp]:
     ids = np.asarray(qid)
     if ids.shape != (n_rows,):
         raise ValueError(f"qid must give one query id per row: {n_rows} rows, got shape {ids.shape}.")
+    check_ids(ids, "qid")
     return np.unique(ids, return_inverse=True)[1].astype(np.intp)
+
+
+def check_ids(ids: NDArray[Any], what: str) -> None:
+    """Refuse query ids of which one is missing: None, or one that does not equal itself, as NaN."""
+    if ids.dtype.kind == "O":
+        missing = np.array([v is None or not isinstance(v == v, (bool, np.bool_)) or v != v for v in ids], bool)
+    else:
+        missing = ids != ids
+    if missing.any():
+        raise ValueError(f"{what} lacks the query id of row {int(missing.argmax())} (from 0). Give one per row.")
