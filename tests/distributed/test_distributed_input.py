@@ -75,6 +75,21 @@ def test_a_query_cut_over_partitions_is_refused(client):
         model("ranker").fit(dX, dy)
 
 
+@pytest.mark.parametrize("missing", [None, np.nan])
+def test_a_missing_word_is_not_a_word(client, missing):
+    """It was: NaN among words became the class, or the query, "nan"."""
+    X, y, qid = data("ranker")
+    qid = np.array([f"q{number:03d}" for number in qid], object)
+    dX, dy, dq = parted(X, y, qid, 2)
+    same(model("ranker").fit(dX, dy, qid=dq).plan_, model("ranker").fit(X, y, qid=qid).plan_)
+    qid[5] = missing
+    dq = da.from_array(qid, chunks=dy.chunks)
+    with pytest.raises(ValueError, match=r"Partition 0 .*qid holds NaN"):
+        model("ranker").fit(dX, dy, qid=dq)
+    with pytest.raises(ValueError, match=r"Partition 0 .*y holds NaN"):
+        model("classifier").fit(dX, dq)
+
+
 def test_one_class_per_partition_is_right(client):
     X, y, _ = data("classifier")
     order = np.argsort(y, kind="stable")

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_array
 
 from miserly.boosting.binning import cut_columns, no_cuts
 from miserly.estimators.categories import as_codes
+from miserly.plan.matrix import missing
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def _column(values: Any, name: str, n_rows: int, dtype: Any) -> np.ndarray:
     column = column[:, 0] if column.ndim == 2 and column.shape[1] == 1 else column
     if column.shape != (n_rows,):
         raise ValueError(f"X has {n_rows} rows, {name} the shape {column.shape}. Give both with the same partitions.")
-    if column.dtype.kind == "f" and not np.isfinite(column).all():
+    if missing(column).any() or (column.dtype.kind == "f" and not np.isfinite(column).all()):
         raise ValueError(f"{name} holds NaN or infinity. Remove such rows.")
     if column.dtype == object and n_rows:
         column = np.array(column.tolist())

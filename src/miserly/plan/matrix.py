@@ -58,10 +58,14 @@ def query_numbers(qid: Any, n_rows: int) -> NDArray[np.intp]:
 
 
 def check_ids(ids: NDArray[Any], what: str) -> None:
-    """Refuse query ids of which one is missing: None, or one that does not equal itself, as NaN."""
-    if ids.dtype.kind == "O":
-        missing = np.array([v is None or not isinstance(v == v, (bool, np.bool_)) or v != v for v in ids], bool)
-    else:
-        missing = ids != ids
-    if missing.any():
-        raise ValueError(f"{what} lacks the query id of row {int(missing.argmax())} (from 0). Give one per row.")
+    """Refuse query ids of which one is missing."""
+    absent = missing(ids)
+    if absent.any():
+        raise ValueError(f"{what} lacks the query id of row {int(absent.argmax())} (from 0). Give one per row.")
+
+
+def missing(column: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where a column has no value: None, or what does not equal itself, as NaN."""
+    if column.dtype.kind != "O":
+        return np.asarray(column != column)
+    return np.array([v is None or not isinstance(v == v, (bool, np.bool_)) or v != v for v in column], bool)
