@@ -289,6 +289,20 @@ def test_validation_data_must_carry_the_names_of_the_training_data():
 
 
 @pytest.mark.parametrize("missing", [np.nan, None, pd.NA])
+@pytest.mark.parametrize("kind", [np.asarray, pd.Series])
+def test_a_missing_label_is_refused(kind, missing):
+    X = np.arange(40.0).reshape(20, 2)
+    words = np.array(["a", "b"] * 10, object)
+    holed = words.copy()
+    holed[4] = missing
+    classifier = ms.GreedyMiserClassifier(ms.CostTable.uniform(), n_estimators=2, min_samples_leaf=2)
+    with pytest.raises(ValueError, match=r"^y lacks the label of row 4"):
+        classifier.fit(X, kind(holed))
+    with pytest.raises(ValueError, match=r"^the y of eval_set lacks the label of row 4"):
+        classifier.fit(X, words, eval_set=(X, kind(holed)))
+
+
+@pytest.mark.parametrize("missing", [np.nan, None, pd.NA])
 @pytest.mark.parametrize("ids", [[1.0, 2.0], ["a", "b"]])
 def test_a_missing_query_id_is_refused(ids, missing):
     X, y, _ = problem(20)

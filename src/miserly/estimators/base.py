@@ -16,6 +16,7 @@ from miserly.costs import CostTable
 from miserly.datasets import RowStream
 from miserly.estimators.categories import as_codes, find_categories
 from miserly.plan import Plan, Trees
+from miserly.plan.matrix import refuse_missing
 from miserly.plan.plan import Charge
 
 BLOCK_CELLS = 1 << 22
@@ -128,6 +129,8 @@ class PlanEstimator(BaseEstimator):
         self._validate_params()
         self.categories_ = find_categories(X)
         X = as_codes(X, self.categories_)
+        if np.ndim(y) == 1 and np.asarray(y).dtype == object:
+            refuse_missing(np.asarray(y), "y", "label")
         X, y = validate_data(self, X, y, accept_sparse="csc", y_numeric=y_numeric, **self._numbers)
         weight = row_weights(sample_weight, X.shape[0])
         if weight is not None and not keep_rows and not weight.all():

@@ -46,6 +46,7 @@ from miserly.estimators.resume import progress_of, resume
 from miserly.estimators.validation import Validation
 from miserly.kernels.threads import threads
 from miserly.plan import Plan, stack_trees
+from miserly.plan.matrix import refuse_missing
 
 logger = logging.getLogger(__name__)
 LOSS = constraints.has_methods("constant", "gradients", "value")
@@ -273,8 +274,9 @@ class BoostedEstimator(PlanEstimator):
         X, *columns = self._checked(eval_set[0]), *(column_or_1d(part) for part in eval_set[1:])
         if any(len(column) != X.shape[0] for column in columns):
             raise ValueError(f"eval_set has {X.shape[0]} rows in X and {len(columns[0])} in y. Give one label per row.")
+        refuse_missing(columns[0], "the y of eval_set", "label")
         if columns[0].dtype.kind == "f" and not np.isfinite(columns[0]).all():
-            raise ValueError("eval_set holds NaN or infinity in y. Remove such rows.")
+            raise ValueError("eval_set holds infinity in y. Remove such rows.")
         return X, columns[0], columns[1] if len(columns) > 1 else None
 
     def _target(self, y: np.ndarray) -> np.ndarray:

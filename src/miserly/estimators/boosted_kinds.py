@@ -25,7 +25,7 @@ from miserly.estimators.base import PlanClassifier, PlanRegressor
 from miserly.estimators.boosted import LOSS, BoostedEstimator
 from miserly.estimators.validation import Validation
 from miserly.metrics import get_metric
-from miserly.plan.matrix import check_ids
+from miserly.plan.matrix import refuse_missing
 from miserly.solvers import platt
 
 
@@ -164,7 +164,7 @@ def _queries(qid: Any, n_rows: int, what: str) -> np.ndarray:
     ids = column_or_1d(qid)
     if len(ids) != n_rows:
         raise ValueError(f"{what} must give one query id per row: {n_rows} rows, got {len(ids)}.")
-    check_ids(ids, what)
+    refuse_missing(ids, what, "query id")
     first = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
     names, times = np.unique(ids[first], return_counts=True)
     if (times > 1).any():

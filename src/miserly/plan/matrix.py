@@ -53,15 +53,17 @@ def query_numbers(qid: Any, n_rows: int) -> NDArray[np.intp]:
     ids = np.asarray(qid)
     if ids.shape != (n_rows,):
         raise ValueError(f"qid must give one query id per row: {n_rows} rows, got shape {ids.shape}.")
-    check_ids(ids, "qid")
+    refuse_missing(ids, "qid", "query id")
     return np.unique(ids, return_inverse=True)[1].astype(np.intp)
 
 
-def check_ids(ids: NDArray[Any], what: str) -> None:
-    """Refuse query ids of which one is missing."""
-    absent = missing(ids)
+def refuse_missing(column: NDArray[Any], what: str, value: str) -> None:
+    """Refuse a column in which a row has no value."""
+    absent = missing(column)
     if absent.any():
-        raise ValueError(f"{what} lacks the query id of row {int(absent.argmax())} (from 0). Give one per row.")
+        raise ValueError(
+            f"{what} lacks the {value} of row {int(absent.argmax())} (from 0). Give one per row, or leave the row out."
+        )
 
 
 def missing(column: NDArray[Any]) -> NDArray[np.bool_]:
