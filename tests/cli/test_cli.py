@@ -101,7 +101,22 @@ def test_ranking_from_letor_files(folder):
     args = (*args, "--metric", "ndcg@5", "--grid", "1e-4:1e-2:2", "--out", "ranks")
     swept = json.loads(miserly("frontier", "train.txt", "validation.txt", *args, cwd=folder))
     assert len(swept["points"]) == 2
-    assert len(json.loads(miserly("predict", "r.plan", "validation.txt", "--json", cwd=folder))) > 100
+    answers = json.loads(miserly("predict", "r.plan", "validation.txt", "--json", cwd=folder))
+    assert len(answers) > 100
+
+    # Prices under names of their own are those of the columns in their order, also where a file lacks the last one.
+    (folder / "named.csv").write_text("feature,cost\n" + "".join(f"f{i + 1},{i % 3 + 1}\n" for i in range(31)))
+    args = ("fit", "train.txt", "--n-estimators", 20, "--json", "-o", "n.plan")
+    miserly(*args, "--costs", "named.csv", cwd=folder)
+    miserly(*args[:-1], "o.plan", "--costs", "letor.csv", cwd=folder)
+    one, other = (
+        json.loads(miserly("predict", plan, "validation.txt", "--json", cwd=folder)) for plan in ("n.plan", "o.plan")
+    )
+    assert one == other
+    assert "f1" in miserly("explain", "n.plan", cwd=folder)
+    (folder / "few.csv").write_text("feature,cost\na,1\nb,2\n")
+    told = miserly("fit", "train.txt", "--costs", "few.csv", cwd=folder, code=1)
+    assert "'train.txt', line 1: expected feature numbers from 1 to 2, got feature 3" in told
 
 
 def test_options_from_toml(folder):

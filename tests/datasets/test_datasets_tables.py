@@ -79,6 +79,10 @@ def test_read_table_chooses_by_the_suffix(tmp_path):
     for name in ("a.txt", "a.SVM", "a.letor"):
         (tmp_path / name).write_text("1 qid:1 1:2\n")
         assert read_table(tmp_path / name).X.tolist() == [[2]]
+        assert read_table(tmp_path / name, features=("1",)).features == ("1",)
+        wider = read_table(tmp_path / name, features=("2", "1"))
+        assert (wider.features, wider.X.tolist()) == (("1", "2"), [[2, 0]])
+        assert read_table(tmp_path / name, features=("a", "b")).features == ("a", "b")
     with pytest.raises(ValueError, match=r"a\.txt' is a LETOR file.*Leave label and qid out"):
         read_table(tmp_path / "a.txt", label="y")
     with pytest.raises(ValueError, match=r"a\.xlsx': the format is chosen by the suffix: \.csv, \.parquet"):

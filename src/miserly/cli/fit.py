@@ -33,13 +33,13 @@ def fit(
     as_json: bool,
     **params: Any,
 ) -> None:
-    """Fit a Greedy Miser on the table TRAIN (CSV with a header, or Parquet) and save its plan."""
+    """Fit a Greedy Miser on the table TRAIN (CSV with a header, Parquet or LETOR) and save its plan."""
     from miserly.estimators import GreedyMiserRanker
 
     if patience is not None and validation is None:
         raise click.UsageError("--patience stops on validation data: give --validation FILE.")
-    table, watched = read_tables(train, validation, label=label, qid=qid)
-    model = make_model(table, costs, task, tradeoff=tradeoff, n_iter_no_change=patience, **params)
+    prices, table, watched = read_tables(costs, train, validation, label=label, qid=qid)
+    model = make_model(table, prices, task, tradeoff=tradeoff, n_iter_no_change=patience, **params)
     by_query = isinstance(model, GreedyMiserRanker)
     with waiting("fitting", quiet=as_json):
         model.fit(

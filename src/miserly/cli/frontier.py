@@ -53,10 +53,10 @@ def frontier(
         raise click.UsageError("Choose by --budget or by --quality, not by both.")
     if store is not None and store.resolve() == out.resolve():
         raise click.UsageError("--store and --out are two folders.")
-    tables = read_tables(train, validation, test, label=label, qid=qid)
+    prices, *tables = read_tables(costs, train, validation, test, label=label, qid=qid)
     data = [t and ((t.X, t.y) if t.qid is None else (t.X, t.y, t.qid)) for t in tables]
     values = _values(grid)
-    model = make_model(tables[0], costs, task, **params)
+    model = make_model(tables[0], prices, task, **params)
     out.mkdir(parents=True, exist_ok=True)
     chosen = None
     with locked(out, f"Another sweep is being written to '{out}'. Wait until it has ended, or give another --out."):

@@ -84,20 +84,21 @@ def training(command: Callable[..., Any]) -> Callable[..., Any]:
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
 
 
-def read_tables(train: Path, *others: Path | None, label: str | None, qid: str | None) -> list[Any]:
-    """Read the training table and others with the same feature columns; None for those not given."""
+def read_tables(costs: Path, train: Path, *others: Path | None, label: str | None, qid: str | None) -> list[Any]:
+    """Read the prices, the training table and others with the same feature columns; None for those not given."""
+    from miserly.costs import CostTable
     from miserly.datasets import read_table
 
-    tables = [None if path is None else read_table(path, label, qid) for path in (train, *others)]
+    prices = CostTable.from_file(costs)
+    tables = [None if path is None else read_table(path, label, qid, prices.features) for path in (train, *others)]
     for path, table in zip(others, tables[1:]):
         if table is not None and table.features != tables[0].features:  # type: ignore[union-attr]
             raise ValueError(f"'{path}' has other feature columns than '{train}'. Give the same, in the same order.")
-    return tables
+    return [prices, *tables]
 
 
-def make_model(table: Any, costs: Path, task: str, **params: Any) -> Any:
-    """A Greedy Miser for the label's kind, with the prices in a file."""
-    from miserly.costs import CostTable
+def make_model(table: Any, costs: Any, task: str, **params: Any) -> Any:
+    """A Greedy Miser for the label's kind."""
     from miserly.estimators import GreedyMiserClassifier, GreedyMiserRanker, GreedyMiserRegressor
 
     y = table.y
@@ -107,7 +108,7 @@ def make_model(table: Any, costs: Path, task: str, **params: Any) -> Any:
         few = y.dtype.kind not in "fiu" or (y.dtype.kind in "iu" and len(set(y.tolist())) <= 20)
         task = "ranking" if table.qid is not None else "classification" if few else "regression"
     kinds = {"ranking": GreedyMiserRanker, "classification": GreedyMiserClassifier, "regression": GreedyMiserRegressor}
-    return kinds[task](costs=CostTable.from_file(costs).bind(table.features), **params)
+    return kinds[task](costs=costs.bind(table.features), **params)
 
 
 def print_json(content: Any) -> None:

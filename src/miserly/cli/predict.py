@@ -30,12 +30,13 @@ def predict(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Answer every row of TABLE (CSV or Parquet with the plan's features by name) with PLAN, and tell what it cost."""
+    """Answer every row of TABLE with PLAN, and tell what it cost: CSV or Parquet, with the plan's features by name, or
+    LETOR, with all of them in the plan's order."""
     from miserly.datasets import read_table, write_csv
     from miserly.plan import load_plan
 
     loaded = load_plan(plan)
-    rows = read_table(table, label, qid)
+    rows = read_table(table, label, qid, loaded.costs.features)
     missing = [f for f in loaded.costs.features if f not in rows.features]
     if missing:
         raise ValueError(f"'{table}' lacks the features {missing[:5]} that the plan reads. Add these columns.")
