@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from inspect import signature
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from benchmarks.frontier_vs_peers import importers
 from benchmarks.frontier_vs_peers.data import Part, Split
 from miserly import baselines, estimators
 from miserly.costs import CostTable
+from miserly.frontiers.between import between
 from miserly.plan import Plan, in_turn
 from miserly.reproduction.methods import told
 
@@ -86,9 +86,8 @@ def sweep(
 
     yield from map(at, [0.0, *np.geomspace(first, last, how.n_points // 2)])
     while len(found) < how.n_points:
-        found.sort()
-        _, low, high = max((abs(a[1] - b[1]) * (b[0] - a[0]), a[0], b[0]) for a, b in pairwise(found))
-        yield at(math.exp((low + high) / 2))
+        ((_, place),) = between([found], 1)
+        yield at(math.exp(place))
 
 
 def spread(train: Part, how: Settings) -> float:

@@ -65,7 +65,8 @@ def test_the_frontier_writes_a_table_a_picture_and_plans(folder):
 
 
 def test_a_frontier_in_processes_that_goes_on_in_its_store(folder):
-    args = ("frontier", "train.csv", "validation.csv", "--grid", "1e-3:10:3", "--store", "kept", "--json", *TRAIN)
+    grid = ("--grid", "1e-3:10:2", "--refine", 1)
+    args = ("frontier", "train.csv", "validation.csv", *grid, "--store", "kept", "--json", *TRAIN)
     first = json.loads(miserly(*args, "--jobs", 2, "--out", "one", cwd=folder))
     again = json.loads(miserly(*args, "--out", "two", cwd=folder))
     assert first == again

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 import miserly as ms
+from miserly.baselines import StagewiseRegressor
 from miserly.datasets import four_quadrants, yahoo_like
 from miserly.frontiers import Frontier, Point
+from miserly.frontiers.between import between
 from miserly.frontiers.front import Measured
 from miserly.metrics import get_metric
 
@@ -139,6 +141,48 @@ def test_the_own_grid_spans_the_trade_off():
         assert costs[-1] < 42 * k
 
 
+def test_more_points_go_where_most_is_between():
+    """By hand: gaps of 1 × 4 and 3 × 2; the second is cut, its halves have 1.5 each, so the first comes next."""
+    line = [(0.0, 0.0), (1.0, 4.0), (4.0, 6.0)]
+    assert between([line], 1) == [(0, 2.5)]
+    assert between([line[::-1]], 2) == [(0, 2.5), (0, 0.5)]
+    assert between([line, [(0.0, 0.0), (9.0, 1.0)]], 3) == [(1, 4.5), (0, 2.5), (0, 0.5)]
+    assert between([[(0.0, 1.0), (5.0, 1.0)], [(2.0, 2.0)]], 3) == []
+
+
+def test_a_refined_sweep():
+    data = four_quadrants(300, 0)
+    parts = (data.X[:200], data.y[:200]), (data.X[200:], data.y[200:])
+    model = ms.GreedyMiserRegressor(data.costs, n_estimators=5, charge="path")
+    grid = {"tradeoff": [1e3, 1e-1, 1e-2, 0]}
+    coarse, fine = (ms.frontier(model, *parts, grid=grid, refine=n) for n in (0, 3))
+    rates = [p.params["tradeoff"] for p in fine.points]
+    assert rates == sorted(rates, reverse=True)
+    assert fine.complete
+    assert len(rates) == 7
+    costs = [math.log(p.validation.cost["mean"] or coarse.points[1].validation.cost["mean"] / 3) for p in coarse.points]
+    expected = between([[*zip(np.log([1e3, 1e-1, 1e-2, 1e-3]), costs)]], 3)
+    new = [p for p in fine.points if p.params["tradeoff"] not in grid["tradeoff"]]
+    assert sorted(p.params["tradeoff"] for p in new) == pytest.approx(sorted(math.exp(x) for _, x in expected))
+    by_hand = ms.GreedyMiserRegressor(**{**model.get_params(), **new[0].params}).fit(*parts[0])
+    assert new[0].model.plan_ == by_hand.plan_
+
+    both = ms.frontier(model, *parts, grid={**grid, "charge": ["learner", "path"]}, refine=4)
+    assert [p.params["charge"] for p in both.points] == sorted(p.params["charge"] for p in both.points)
+    assert len(both.points) == 12
+
+
+def test_a_refined_sweep_of_whole_numbers():
+    data = four_quadrants(300, 0)
+    parts = (data.X[:200], data.y[:200]), (data.X[200:], data.y[200:])
+    model = StagewiseRegressor(data.costs, n_estimators=5)
+    front = ms.frontier(model, *parts, grid={"n_estimators": np.array([1, 4, 5])}, refine=9)
+    numbers = [p.params["n_estimators"] for p in front.points]
+    assert len(set(numbers)) == len(numbers)
+    assert set(numbers) <= {1, 2, 3, 4, 5}
+    assert numbers == sorted(numbers)
+
+
 def test_mistakes():
     data = four_quadrants(50, 0)
     model = ms.GreedyMiserRegressor(data.costs)
@@ -155,5 +199,10 @@ def test_mistakes():
         ms.frontier(model, (data.X, data.y), (data.X, data.y), metric="logloss")
     with pytest.raises(ValueError, match="validation' or 'test'"):
         points((10, 0.9), (1, 0.5)).area(on="tset")
+    with pytest.raises(ValueError, match="refine is a number of points"):
+        ms.frontier(model, (data.X, data.y), (data.X, data.y), refine=-1)
+    for grid in ({"tradeoff": [1.0]}, {"max_depth": [1, 2]}):
+        with pytest.raises(ValueError, match="refine looks between values of tradeoff"):
+            ms.frontier(model, (data.X, data.y), (data.X, data.y), grid=grid, refine=2)
     with pytest.raises(ValueError, match="no metric"):
         ms.frontier(model, (data.X, data.y), (data.X, data.y), metric="nonsense")

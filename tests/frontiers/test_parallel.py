@@ -65,8 +65,7 @@ def _halves(n):
 def test_two_processes_give_the_bits_of_one(case):
     model, *data = case()
     metric = "ndcg@5" if case is ranking else None
-    one = ms.frontier(model, *data, grid=FEW, metric=metric)
-    two = ms.frontier(model, *data, grid=FEW, metric=metric, n_jobs=2)
+    one, two = (ms.frontier(model, *data, grid=FEW, metric=metric, n_jobs=n, refine=2) for n in (1, 2))
     assert two.complete
     assert (one.unit, one.name) == (two.unit, two.name)
     for a, b in zip(one.points, two.points, strict=True):

@@ -75,6 +75,19 @@ def test_an_interrupted_sweep_goes_on(tmp_path, fits):
     assert [p["tradeoff"] for p in fits] == [0, 1e-3, 10.0]
 
 
+def test_a_refined_sweep_goes_on(tmp_path, fits):
+    def stop_after_four(done, of, point):
+        if done == 4:
+            raise KeyboardInterrupt
+
+    undisturbed = sweep(None, refine=2)
+    assert (len(fits), len(undisturbed.points)) == (5, 5)
+    half = sweep(tmp_path, refine=2, progress=stop_after_four)
+    assert (len(half.points), half.complete) == (4, False)
+    same(sweep(tmp_path, refine=2), undisturbed, timed=False)
+    assert len(fits) == 5 + 4 + 1
+
+
 @pytest.mark.parametrize("framed", [False, True])
 @pytest.mark.parametrize("labels", [LABELS, LABELS.astype(str), DATA.y > 0], ids=["object", "str", "bool"])
 def test_a_restored_classifier_is_the_fitted_one(tmp_path, framed, labels):

@@ -22,6 +22,7 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 @click.option("--test", type=FILE, default=None, help="Data that no choice is made on.")
 @click.option("--metric", default=None, help="accuracy, mse, auc, logloss, ndcg@5, precision@5, …")
 @click.option("--grid", default=None, metavar="LOW:HIGH:N", help="Values of λ, spaced by a factor.")
+@click.option("--refine", type=int, default=0, help="So many more values, where those leave most between them.")
 @click.option("--budget", type=float, default=None, help="Choose the best model with this mean cost.")
 @click.option("--quality", type=float, default=None, help="Choose the cheapest model that reaches this.")
 @click.option("--jobs", type=int, default=1, show_default=True, help="Models at once, a process each; -1: all cores.")
@@ -35,6 +36,7 @@ def frontier(
     test: Path | None,
     metric: str | None,
     grid: str | None,
+    refine: int,
     budget: float | None,
     quality: float | None,
     jobs: int,
@@ -60,7 +62,7 @@ def frontier(
     out.mkdir(parents=True, exist_ok=True)
     chosen = None
     with locked(out, f"Another sweep is being written to '{out}'. Wait until it has ended, or give another --out."):
-        how = {"grid": values, "metric": metric, "n_jobs": jobs, "store": store}
+        how = {"grid": values, "metric": metric, "n_jobs": jobs, "store": store, "refine": refine}
         front, failed = _sweep(model, data, out / UNFINISHED, as_json, **how)
         if failed is None and (budget is not None or quality is not None):
             chosen, failed = _choose(front, budget, quality)

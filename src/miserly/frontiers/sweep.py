@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import sys
 import tempfile
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing, nullcontext
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ParameterGrid
 
 from miserly.boosting import BackendLostError, is_elsewhere
+from miserly.frontiers.between import along, more_points
 from miserly.frontiers.fingerprint import fingerprint
 from miserly.frontiers.front import Frontier, Point
 from miserly.frontiers.job import Data, Job, spelled
@@ -48,9 +50,11 @@ def frontier(
     n_jobs: int | None = 1,
     store: str | Path | None = None,
     backend: Any = None,
+    refine: int = 0,
 ) -> Frontier:
     """Sweep a model over a grid (its own cost axis if none is given). Data sets are (X, y) or (X, y, qid).
 
+    `refine` is how many more points are made where the grid leaves most between two neighbours of the cost axis.
     `n_jobs` points are made at once, each in a process of its own (-1: one per core; 1 or None: one after another,
     here). With a `backend`, as `miserly.distributed.DaskBackend(client)`, they are made on its workers instead, to
     each of which the data are sent once. A folder as `store` keeps every finished point: the same call goes on where a
@@ -61,16 +65,20 @@ def frontier(
         raise ValueError(f"n_jobs is a number of processes, or -1 for one per core, got {n_jobs!r}.")
     if backend is not None and n_jobs not in (None, 1):
         raise ValueError("n_jobs counts processes of this machine, a backend has workers of its own. Give one of them.")
+    if not isinstance(refine, (int, np.integer)) or isinstance(refine, bool) or refine < 0:
+        raise ValueError(f"refine is a number of points, 0 or more, got {refine!r}.")
     job = _job(model, train, validation, test, metric)
     if backend is not None and is_elsewhere(job.train[0]):
         raise ValueError("Each worker of a sweep gets all rows: give train as arrays. Or sweep without a backend.")
     combinations = _combinations(model, grid, job.train[1])
+    axis = _axis(model, combinations) if refine else ""
     place = nullcontext() if store is None else open_store(store, fingerprint(job, combinations[0]))
     progress = progress or _on_terminal
     points: dict[int, Point] = {}
 
     def front() -> Frontier:
         done = tuple(points[i] for i in sorted(points))
+        done = along(done, axis) if refine else done
         unit = done[0].model.plan_.costs.unit if done and hasattr(done[0].model, "plan_") else "units"
         complete = len(done) == len(combinations)
         return Frontier(done, job.metric, unit, name or type(model).__name__, complete)
@@ -79,13 +87,19 @@ def frontier(
         where = "in the frontier of this error" if kept is None else f"in the store '{store}': call again to go on"
         return f"{len(points)} of {len(combinations)} points are done and {where}."
 
+    def make(numbers: Iterable[int], kept: Store | None) -> None:
+        with closing(_points(job, combinations, numbers, n_jobs or 1, kept, backend)) as finished:
+            for number, point in finished:
+                points[number] = point
+                progress(len(points), len(combinations), point)
+
     with place as kept:
         try:
             progress(0, len(combinations), None)
-            with closing(_points(job, combinations, n_jobs or 1, kept, backend)) as finished:
-                for number, point in finished:
-                    points[number] = point
-                    progress(len(points), len(combinations), point)
+            make(range(len(combinations)), kept)
+            if refine:
+                combinations += more_points(front().points, axis, refine)
+                make(range(len(points), len(combinations)), kept)
         except KeyboardInterrupt:
             if not points:
                 raise
@@ -103,12 +117,12 @@ def frontier(
 
 
 def _points(
-    job: Job, grid: Grid, n_jobs: int, kept: Store | None, backend: Any
+    job: Job, grid: Grid, numbers: Iterable[int], n_jobs: int, kept: Store | None, backend: Any
 ) -> Generator[tuple[int, Point], None, None]:
     """Number and point: first those that are kept already, then the others as they are finished."""
     missing = []
-    for number, params in enumerate(grid):
-        point = None if kept is None else kept.load(job.model, params)
+    for number in numbers:
+        point = None if kept is None else kept.load(job.model, grid[number])
         if point is None:
             missing.append(number)
         else:
@@ -168,6 +182,18 @@ def _combinations(model: Any, grid: Mapping[str, Any] | None, y: Any) -> Grid:
         if hasattr(candidate, "_parameter_constraints"):
             candidate._validate_params()
     return combinations
+
+
+def _axis(model: Any, grid: Grid) -> str:
+    """The parameter whose values have others between them: the cost axis, or the only one swept."""
+    names = [name for name in grid[0] if name == getattr(model, "cost_axis", name)]
+    values = {params[name] for params in grid for name in names}
+    if len(names) != 1 or len(values) < 2 or not all(isinstance(v, Real) and float(v) >= 0 for v in values):
+        raise ValueError(
+            f"refine looks between values of {getattr(model, 'cost_axis', 'one parameter')}: give at least two in the "
+            f"grid, numbers of 0 or more, got {', '.join(grid[0])} with {len(grid)} points."
+        )
+    return names[0]
 
 
 def _data(name: str, data: Sequence[Any]) -> Data:
