@@ -124,6 +124,8 @@ def test_options_from_toml(folder):
     (folder / "run.toml").write_text('costs = "costs.toml"\nlabel = "label"\nn-estimators = 5\ntradeoff = 0.5\n')
     told = json.loads(miserly("fit", "train.csv", "--config", "run.toml", "--json", "-o", "b.plan", cwd=folder))
     assert told["rounds"] == 5
+    more = ("--config", "run.toml", "--l2-regularization", 1e6, "--json", "-o", "l.plan")
+    assert json.loads(miserly("fit", "train.csv", *more, cwd=folder))["train_loss"] > told["train_loss"]
     (folder / "bad.toml").write_text("tradeof = 0.5\n")
     assert "unknown options: tradeof" in miserly("fit", "train.csv", "--config", "bad.toml", cwd=folder, code=2)
 

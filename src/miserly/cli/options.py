@@ -66,6 +66,13 @@ def training(command: Callable[..., Any]) -> Callable[..., Any]:
             show_default=True,
             help="A row pays for all features of the model, or for the splits on its own way.",
         ),
+        click.option(
+            "--l2-regularization",
+            type=float,
+            default=0.0,
+            show_default=True,
+            help="Shrinks the answers of leaves, small ones most: 10 for few rows.",
+        ),
         click.option("--min-samples-leaf", type=int, default=20, show_default=True),
         click.option("--max-depth", type=int, default=3, show_default=True, help="Levels of splits."),
         click.option("--learning-rate", type=float, default=0.1, show_default=True),

@@ -129,8 +129,9 @@ class PlanEstimator(BaseEstimator):
         self._validate_params()
         self.categories_ = find_categories(X)
         X = as_codes(X, self.categories_)
-        if np.ndim(y) == 1 and np.asarray(y).dtype == object:
-            refuse_missing(np.asarray(y), "y", "label")
+        labels = np.asarray(y)
+        if labels.ndim == 1 and labels.dtype == object:
+            refuse_missing(labels, "y", "label")
         X, y = validate_data(self, X, y, accept_sparse="csc", y_numeric=y_numeric, **self._numbers)
         weight = row_weights(sample_weight, X.shape[0])
         if weight is not None and not keep_rows and not weight.all():
