@@ -204,5 +204,8 @@ def test_mistakes():
     for grid in ({"tradeoff": [1.0]}, {"max_depth": [1, 2]}):
         with pytest.raises(ValueError, match="refine looks between values of tradeoff"):
             ms.frontier(model, (data.X, data.y), (data.X, data.y), grid=grid, refine=2)
+    trees = ms.ASTCRegressor(data.costs, max_depth=2)
+    with pytest.raises(ValueError, match="refine looks between values of node_budget"):
+        ms.frontier(trees, (data.X, data.y), (data.X, data.y), grid={"node_budget": [1.0, None]}, refine=2)
     with pytest.raises(ValueError, match="no metric"):
         ms.frontier(model, (data.X, data.y), (data.X, data.y), metric="nonsense")

@@ -9,7 +9,6 @@ from numbers import Integral
 from typing import Any
 
 from miserly.frontiers.front import Point
-from miserly.frontiers.job import spelled
 
 ZERO = 0.1  # of the least value above it: where a value of 0 stands on a logarithmic axis
 NOTHING = 1 / 3  # of the least cost above it: where a cost of 0 stands
@@ -55,9 +54,14 @@ def more_points(points: Sequence[Point], axis: str, n: int) -> list[dict[str, An
         for line in lines
     ]
     whole = all(isinstance(v, Integral) for v in values)
-    found = [{**lines[k][0].params, axis: round(math.exp(x)) if whole else math.exp(x)} for k, x in between(places, n)]
-    known = [dict(point.params) for point in points]
-    return [params for i, params in enumerate(found) if params not in known and params not in found[:i]]
+    taken = [{point.params[axis] for point in line} for line in lines]
+    found = []
+    for k, place in between(places, n):
+        value = round(math.exp(place)) if whole else math.exp(place)
+        if value not in taken[k]:
+            taken[k].add(value)
+            found.append({**lines[k][0].params, axis: value})
+    return found
 
 
 def along(points: Sequence[Point], axis: str) -> tuple[Point, ...]:
@@ -74,5 +78,5 @@ def _lines(points: Sequence[Point], axis: str) -> list[list[Point]]:
     lines: dict[str, list[Point]] = {}
     for point in points:
         others = {name: value for name, value in point.params.items() if name != axis}
-        lines.setdefault(spelled(others), []).append(point)
+        lines.setdefault(repr(others), []).append(point)
     return list(lines.values())

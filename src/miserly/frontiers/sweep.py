@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -187,8 +188,9 @@ def _combinations(model: Any, grid: Mapping[str, Any] | None, y: Any) -> Grid:
 def _axis(model: Any, grid: Grid) -> str:
     """The parameter whose values have others between them: the cost axis, or the only one swept."""
     names = [name for name in grid[0] if name == getattr(model, "cost_axis", name)]
-    values = {params[name] for params in grid for name in names}
-    if len(names) != 1 or len(values) < 2 or not all(isinstance(v, Real) and float(v) >= 0 for v in values):
+    values = [params[name] for params in grid for name in names]
+    numbers = [float(v) for v in values if isinstance(v, Real) and 0.0 <= float(v) < math.inf]
+    if len(names) != 1 or len(set(numbers)) < 2 or len(numbers) < len(values):
         raise ValueError(
             f"refine looks between values of {getattr(model, 'cost_axis', 'one parameter')}: give at least two in the "
             f"grid, numbers of 0 or more, got {', '.join(grid[0])} with {len(grid)} points."
