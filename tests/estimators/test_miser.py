@@ -200,7 +200,8 @@ def test_prepared_bins_give_the_same_model(cancer):
 @pytest.mark.parametrize(
     ("X", "y", "message"),
     [
-        (np.zeros((5, 30)), [0, 1, np.nan, 0, 1], "NaN or infinity"),
+        (np.zeros((5, 30)), [0, 1, np.nan, 0, 1], "the y of eval_set lacks the label of row 2"),
+        (np.zeros((5, 30)), [0, 1, np.inf, 0, 1], "holds infinity in y"),
         (np.zeros((5, 30)), [0, 1, 0, 1], "5 rows in X and 4"),
         (np.zeros((5, 29)), [0, 1, 0, 1, 0], "29 features"),
         (np.zeros((3, 30)), [0, 1, 7], "training data have not"),
