@@ -34,11 +34,11 @@ from benchmarks.timing import memory_watched
 from miserly.costs import CostTable
 from miserly.datasets import noisy_xor
 from miserly.estimators import AFRClassifier, AnytimeMiserClassifier
-from miserly.frontiers.front import Frontier, Measured, Point
+from miserly.experiments._measure import interval
+from miserly.frontiers._front import Frontier, Measured, Point
 from miserly.kernels.threads import threads
 from miserly.metrics import Metric, get_metric
 from miserly.plan import Plan
-from miserly.reproduction.measure import interval
 
 OUT = Path(__file__).resolve().parent / "out"
 SPLITS = {"covertype": 3, "letter": 5, "mq2008": 5, "yahoo_like": 10, "thyroid": 3}

@@ -13,7 +13,7 @@ import numpy as np
 
 from miserly.datasets import yahoo_like
 from miserly.estimators import ASTCRegressor, CSTCRegressor
-from miserly.reproduction.astc import node_budgets
+from miserly.experiments.papers.astc import node_budgets
 
 N_ROWS, DEPTH = 20_000, 3
 TRADEOFFS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4)

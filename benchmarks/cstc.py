@@ -18,11 +18,11 @@ from scipy.optimize import minimize
 
 from benchmarks.timing import line, memory_watched
 from miserly.datasets import yahoo_like
-from miserly.estimators.cstc import CSTCRegressor
-from miserly.solvers import gated_node
-from miserly.solvers.joint import Joint
-from miserly.solvers.soft_graph import SoftGraph
-from miserly.solvers.traversal import Graph
+from miserly.estimators.cstc import _gated_node as gated_node
+from miserly.estimators.cstc._cstc import CSTCRegressor
+from miserly.estimators.cstc._joint import Joint
+from miserly.estimators.cstc._soft_graph import SoftGraph
+from miserly.solvers._traversal import Graph
 
 DRAWS, TRADEOFFS, DEPTH = ((160, 0), (160, 1), (160, 2), (160, 3), (760, 0), (760, 1)), (3e-4, 3e-3), 3
 GOAL, SLACK = 3.0, 0.01

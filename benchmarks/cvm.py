@@ -27,7 +27,7 @@ from examples.spam.mails import read_folder
 from miserly.baselines import ReducedSVC
 from miserly.datasets import circle
 from miserly.estimators import CompressedSVC
-from miserly.estimators.kernel_base import dense_rows
+from miserly.estimators._base._kernel_base import dense_rows
 from miserly.plan import Gate, Plan
 
 OUT = Path(__file__).parent / "out"

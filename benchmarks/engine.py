@@ -7,7 +7,7 @@ import lightgbm
 import numpy as np
 
 from benchmarks.timing import Best, best_of, line
-from miserly.boosting import Limits, LocalBackend, Settings, Shop, SquaredLoss, bin_data, boost
+from miserly.boosting import Limits, LocalBackend, ModelPricing, Settings, SquaredLoss, bin_data, boost
 from miserly.datasets import yahoo_like
 from miserly.kernels import histograms
 from miserly.kernels.threads import threads
@@ -35,7 +35,7 @@ def our_binning(X, n_jobs):
 def our_trees(data, y, costs, n_jobs):
     settings = Settings(N_TREES, 0.1, Limits(max_depth=3, min_samples_leaf=20))
     with threads(n_jobs):
-        return boost(LocalBackend(data, y, SquaredLoss()), Shop(costs, TRADEOFF), settings, 1)
+        return boost(LocalBackend(data, y, SquaredLoss()), ModelPricing(costs, TRADEOFF), settings, 1)
 
 
 def their_params(costs, n_jobs, mode):

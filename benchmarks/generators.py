@@ -15,7 +15,7 @@ from scipy import stats
 
 from miserly.datasets import Dataset, bent_sum, four_quadrants
 from miserly.estimators import CSTCRegressor, GreedyMiserRegressor
-from miserly.report.style import COLOURS, MARKERS
+from miserly.report.figures._style import COLOURS, MARKERS
 
 SEEDS = range(5)
 N_ROWS = 1000

@@ -11,10 +11,10 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.table import record
 from benchmarks.timing import best_of, stolen
-from miserly.acquire import OnDemand, extractor
 from miserly.costs import CostTable
 from miserly.estimators import GreedyMiserClassifier
 from miserly.plan import Plan
+from miserly.runtime import OnDemand, extractor
 
 N_ROWS, N_REQUESTS, DEADLINE = 500, 300, 0.010
 QUIET, MOST_TRIES = 0.01, 12

@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from miserly.acquire import Extractor, extractor
+from miserly.runtime import Extractor, extractor
 from miserly.serve import serve
-from miserly.serve.clerk import Clerk
+from miserly.serve._request_handler import RequestHandler
 
 ANSWER = (
     b'{"value":false,"probabilities":[0.9,0.1],"cost":176.0,"measured_ms":0.01,"stopped":"answered",'
@@ -21,7 +21,7 @@ ANSWER = (
 N_ACQUISITIONS = 5
 
 
-async def _constant(self: Clerk, body: bytes, headers: object) -> bytes:
+async def _constant(self: RequestHandler, body: bytes, headers: object) -> bytes:
     return ANSWER
 
 
@@ -57,7 +57,7 @@ def trouble(a: int) -> None:
 def main(kind: str, path: str) -> None:
     """Serve until the end."""
     if kind == "constant":
-        Clerk.predict = _constant  # type: ignore[method-assign]
+        RequestHandler.predict = _constant  # type: ignore[method-assign]
     kits = {
         "threads": lambda: extractors(),
         "soak": lambda: extractors(wait=0.002),

@@ -34,9 +34,9 @@ from examples.spam.pipeline import (
     prepare_as_paid,
     sweep,
 )
-from miserly.acquire import Answer, Extractor, OnDemand
+from miserly.experiments._measure import interval
 from miserly.plan import Plan
-from miserly.reproduction.measure import interval
+from miserly.runtime import Answer, Extractor, OnDemand
 
 SEED, N_FOLDS, N_PASSES = 11, 10, 5
 ALLOWED, GOAL, TOLERANCE = 0.3, 5.0, 0.2

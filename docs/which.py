@@ -7,7 +7,7 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from miserly.report.style import COLOURS, FAINT, INK
+from miserly.report.figures._style import COLOURS, FAINT, INK
 
 # Question, method if yes, and what was measured (the cards have the rest). The last is for all others.
 DECISIONS = (

@@ -129,11 +129,11 @@ def test_what_is_set_by_hand_is_where_the_page_says():
 
 
 def test_every_public_name_is_documented_and_stands_in_an_example_that_is_run():
-    rooms = {f"miserly.{room}" for room in miserly._ROOMS} | {"miserly", "miserly.frontiers"}
+    rooms = {f"miserly.{room}" for room in miserly._PACKAGES} | {"miserly", "miserly.frontiers"}
     code = "\n".join(block for page in [README, *snippets["pages"]()] for block in snippets["blocks"](page))
     shown = set(re.findall(r"\w+", code))
     for room in sorted(rooms):
         names = set(import_module(room).__all__)
-        assert names - shown - set(miserly._ROOMS) == set(), room
+        assert names - shown - set(miserly._PACKAGES) == set(), room
         found = [getattr(import_module(room), name) for name in names]
         assert all(thing.__doc__ for thing in found if callable(thing)), room

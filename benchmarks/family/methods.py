@@ -16,7 +16,7 @@ from benchmarks.frontier_vs_peers.methods import (
     Settings,
     find_baseline,
     miser,
-    misers_in_turn,
+    miser_cascade,
     ours,
     path_trees,
     sklearn_tree,
@@ -24,8 +24,8 @@ from benchmarks.frontier_vs_peers.methods import (
 )
 from miserly import estimators
 from miserly.costs import CostTable
+from miserly.experiments._methods import told
 from miserly.plan import Plan
-from miserly.reproduction.methods import told
 
 N_POINTS = 13
 ASTC_DEPTHS = (3, 5)
@@ -137,7 +137,7 @@ def methods_of(problem: Problem, trees: Any, cronus: dict[str, Any]) -> list[Met
         family["Cronus optimised"] = partial(graph, "Cronus", trees=trees, **cronus)
     others = [
         Method("miser by learner", partial(miser, charge="learner"), "learner", ours=True),
-        Method("misers in turn", partial(misers_in_turn, charge="learner"), "learner", ours=True),
+        Method("misers in turn", partial(miser_cascade, charge="learner"), "learner", ours=True),
         Method("CostWeightedL1", partial(ours, "CostWeightedL1"), "learner", ours=True),
         Method(BOOSTING, partial(ours, "Stagewise", grid=(settings_of(problem).n_estimators,)), "learner", ours=True),
         Method("early exit", early_exits, "learner", ours=True),

@@ -14,8 +14,8 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from miserly.costs import CostTable
 from miserly.datasets import read_letor, yahoo_like
+from miserly.experiments._parts import Part, Split
 from miserly.metrics import Metric, get_metric, ndcg
-from miserly.reproduction.parts import Part, Split
 
 N_YAHOO_QUERIES = 850
 HEART_WORDS = {

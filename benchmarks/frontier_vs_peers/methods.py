@@ -17,9 +17,9 @@ from benchmarks.frontier_vs_peers import importers
 from benchmarks.frontier_vs_peers.data import Part, Split
 from miserly import baselines, estimators
 from miserly.costs import CostTable
-from miserly.frontiers.between import between
-from miserly.plan import Plan, in_turn
-from miserly.reproduction.methods import told
+from miserly.experiments._methods import told
+from miserly.frontiers._between import between
+from miserly.plan import Plan, cascade
 
 try:
     import lightgbm
@@ -178,7 +178,7 @@ def early_exits(split: Split, costs: CostTable, how: Settings) -> Iterator[Plan]
                 yield model.set_params(threshold=value).fit(train.X, train.y, **more).plan_
 
 
-def misers_in_turn(split: Split, costs: CostTable, how: Settings, charge: str, **params: Any) -> Iterator[Plan]:
+def miser_cascade(split: Split, costs: CostTable, how: Settings, charge: str, **params: Any) -> Iterator[Plan]:
     """The miser over λ; and its models one after another, cheapest first, from each of them on, with exits between."""
     plans = [plan for plan in miser(split, costs, how, charge, **params) if plan.nodes]
     yield from plans
@@ -189,7 +189,7 @@ def misers_in_turn(split: Split, costs: CostTable, how: Settings, charge: str, *
             rising.append(int(i))
     kind, train = find_baseline("EarlyExit", how.is_ranking), split.train
     for first in range(len(rising) - 1):
-        model = kind(in_turn([plans[i] for i in rising[first:]]))
+        model = kind(cascade([plans[i] for i in rising[first:]]))
         for value in model.suggest_grid(train.y, N_THRESHOLDS):
             yield model.set_params(threshold=value).fit(train.X, train.y, **told(kind, train)).plan_
 

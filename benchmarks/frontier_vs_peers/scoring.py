@@ -11,11 +11,11 @@ import numpy as np
 from benchmarks.frontier_vs_peers.data import Part, Problem, Split, load
 from benchmarks.frontier_vs_peers.methods import METHODS, Method, Settings, repriced, usable
 from miserly.costs import CostTable
-from miserly.frontiers.front import Frontier, Measured, Point
+from miserly.frontiers._front import Frontier, Measured, Point
 from miserly.kernels.threads import threads
 from miserly.metrics import Metric
 from miserly.plan import EXIT, Plan
-from miserly.plan.in_turn import joined
+from miserly.plan._cascade import joined
 
 ALL_OURS, ALL_PEERS = "miserly: all", "peers: all"
 N_BUDGETS = 120

@@ -13,10 +13,10 @@ import numpy as np
 import miserly as ms
 from examples.scenes.describing import FOLDER, describe
 from examples.scenes.images import generate, read_images
-from miserly.acquire import Extractor
 from miserly.baselines import EarlyExitClassifier
-from miserly.reproduction import scenes
-from miserly.reproduction.parts import Problem
+from miserly.experiments._parts import Problem
+from miserly.experiments.papers import scenes
+from miserly.runtime import Extractor
 
 CACHE = Path.home() / ".cache" / "miserly-scenes"
 SIZES_OF_MADE_UP = (8, 12, 4)

@@ -15,7 +15,7 @@ import miserly as ms
 from examples.scenes import descriptors
 from examples.scenes.extractors import Codebooks, all_extractors, extract, learn_codebooks
 from examples.scenes.images import Images
-from miserly.acquire import Extractor, profile
+from miserly.runtime import Extractor, profile
 
 FOLDER = "scene15"
 N_LEARNT = 8

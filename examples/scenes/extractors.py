@@ -16,7 +16,7 @@ from sklearn.cluster import MiniBatchKMeans
 import miserly as ms
 from examples.scenes import descriptors
 from examples.scenes.descriptors import CELLS, LBP, LBP_WIDE, LEVELS, N_BANDS, N_TEXTONS, N_WORDS, ORIENTATIONS, Floats
-from miserly.acquire import Extractor
+from miserly.runtime import Extractor
 
 N_GIST = 2 * ORIENTATIONS * CELLS**2
 N_PYRAMID = N_WORDS * sum(n**2 for n in LEVELS)

@@ -14,9 +14,9 @@ import numpy as np
 import miserly as ms
 from examples.search.corpus import Listed, listed
 from examples.search.extractors import COSTS, EXTRACTORS
-from miserly.acquire import Pair, Ranking
 from miserly.baselines import EarlyExitRanker
 from miserly.metrics import ndcg
+from miserly.runtime import Pair, Ranking
 
 N_TRAIN, N_TEST, N_DOCUMENTS = 150, 40, 200
 DEADLINE = 0.020

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import miserly as ms
 from examples.search.corpus import SITE_QUALITY, TOPIC_OF, WORDS
-from miserly.acquire import Pair
+from miserly.runtime import Pair
 
 NUMBER = {word: i for i, word in enumerate(WORDS)}
 SITE_SECONDS = 0.002

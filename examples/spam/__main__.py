@@ -25,7 +25,7 @@ from examples.spam.pipeline import (
     sweep_greedy,
 )
 from examples.spam.serving import save
-from miserly.acquire import Answer
+from miserly.runtime import Answer
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

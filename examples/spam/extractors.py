@@ -15,7 +15,7 @@ import miserly as ms
 from examples.spam import parsing
 from examples.spam.learning import Knowledge
 from examples.spam.parsing import Letter, Text
-from miserly.acquire import Extractor
+from miserly.runtime import Extractor
 
 FIELDS = (
     b"in-reply-to references reply-to cc sender errors-to organization mime-version content-transfer-encoding "

@@ -15,8 +15,8 @@ from sklearn.model_selection import train_test_split
 import miserly as ms
 from examples.spam.extractors import all_extractors
 from examples.spam.learning import LEARNT, Evidence, Knowledge, learn, out_of_fold
-from miserly.acquire import Extractor, profile
 from miserly.baselines import EarlyExitClassifier
+from miserly.runtime import Extractor, profile
 
 N_PROFILED, N_PAID = 300, 500
 N_CHEAP, N_DEAR = 30, 150

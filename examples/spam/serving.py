@@ -16,7 +16,7 @@ import numpy as np
 import miserly as ms
 from examples.spam.extractors import all_extractors
 from examples.spam.learning import Knowledge
-from miserly.acquire import Extractor
+from miserly.runtime import Extractor
 
 
 def save(plan: ms.Plan, knowledge: Knowledge, folder: Path) -> None:

@@ -13,7 +13,7 @@ _HOME = {
     "Ledger": "miserly.costs",
     "Plan": "miserly.plan",
     "load_plan": "miserly.plan",
-    "in_turn": "miserly.plan",
+    "cascade": "miserly.plan",
     "PlanFileError": "miserly.plan",
     "GreedyMiserRegressor": "miserly.estimators",
     "GreedyMiserClassifier": "miserly.estimators",
@@ -33,15 +33,15 @@ _HOME = {
     "import_trees": "miserly.boosting",
     "frontier": "miserly.frontiers",
     "Frontier": "miserly.frontiers",
-    "extractor": "miserly.acquire",
-    "OnDemand": "miserly.acquire",
-    "Cache": "miserly.acquire",
-    "RedisCache": "miserly.acquire",
-    "Extractor": "miserly.acquire",
-    "profile": "miserly.acquire",
+    "extractor": "miserly.runtime",
+    "OnDemand": "miserly.runtime",
+    "Cache": "miserly.runtime",
+    "RedisCache": "miserly.runtime",
+    "Extractor": "miserly.runtime",
+    "profile": "miserly.runtime",
 }
-_ROOMS = (
-    "acquire",
+_PACKAGES = (
+    "runtime",
     "baselines",
     "checks",
     "costs",
@@ -53,13 +53,13 @@ _ROOMS = (
     "serve",
 )
 
-__all__ = [*_HOME, *_ROOMS]
+__all__ = [*_HOME, *_PACKAGES]
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
-    if name in _ROOMS:
+    if name in _PACKAGES:
         return import_module(f"miserly.{name}")
     raise AttributeError(f"module 'miserly' has no attribute {name!r}")
 

@@ -6,9 +6,9 @@ from scipy.optimize import minimize
 from sklearn.metrics.pairwise import rbf_kernel
 
 from miserly.baselines import ReducedSVC
-from miserly.baselines.reduced_svc import _Search
+from miserly.baselines._reduced_svc import _Search
 from miserly.datasets import circle
-from miserly.solvers.kernel_functions import RBF
+from miserly.solvers._kernel_functions import RBF
 
 
 def data(seed=0, n=120):

@@ -10,8 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import miserly as ms
-from miserly.boosting import BinnedFileError, bin_data, binned_dataset, binning
-from miserly.datasets import CsvStream, LetorStream, ParquetStream, streams, write_csv
+from miserly.boosting import BinnedFileError, bin_data
+from miserly.boosting import _binned_dataset as binned_dataset
+from miserly.boosting import _binning as binning
+from miserly.datasets import CsvStream, LetorStream, ParquetStream, write_csv
+from miserly.datasets import _streams as streams
 
 N_FEATURES = 10
 

@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 
-from miserly.boosting import Limits, LocalBackend, LogLoss, Settings, Shop, SoftmaxLoss, SquaredLoss, bin_data, boost
+from miserly.boosting import (
+    Limits,
+    LocalBackend,
+    LogLoss,
+    ModelPricing,
+    Settings,
+    SoftmaxLoss,
+    SquaredLoss,
+    bin_data,
+    boost,
+)
 from miserly.costs import CostTable
 from miserly.kernels.threads import n_threads, threads
 
@@ -31,7 +41,7 @@ def shared(order=range(N_FEATURES), factor=1.0, evaluation=0.0):
 
 def fit(X, y, loss="squared", costs=None, tradeoff=None, limits=None, n_rounds=4):
     """Boost; returns the model as plain values, node by node: no two of them compare equal unless every bit does."""
-    shop = Shop(costs or shared(), TRADEOFF[loss] if tradeoff is None else tradeoff)
+    shop = ModelPricing(costs or shared(), TRADEOFF[loss] if tradeoff is None else tradeoff)
     loss = LOSSES[loss]
     backend = LocalBackend(bin_data(X, sample=None), y, loss)
     settings = Settings(n_rounds, 0.3, limits or Limits(3, None, 10))

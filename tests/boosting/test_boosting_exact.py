@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from miserly.boosting import LambdaRankLoss, LogLoss, SoftmaxLoss, SquaredHingeLoss, SquaredLoss
-from miserly.boosting.exact import exact_sum, mean, mean_of_sums, sums_of_mean
+from miserly.boosting._exact import exact_sum, mean, mean_of_sums, sums_of_mean
 
 moderate = st.floats(-1e300, 1e300, allow_subnormal=True)
 

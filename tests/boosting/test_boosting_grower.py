@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from miserly.boosting import Grower, Limits, LocalBackend, Shop
+from miserly.boosting import Grower, Limits, LocalBackend, ModelPricing
 from oracles.agreement import MISSING, Given, binned, compare, own, table
 
 
@@ -143,5 +143,5 @@ def test_sums_of_many_large_gradients_fit_their_integers(n_rows):
         largest = round(1 / quantum)
         assert (sums.n_rows, sums.lanes[0] >> 24) == (n_rows, int(gradient.sum()) * largest)
         assert sums.squares == n_rows * largest**2
-    tree = Grower(backend, Shop(table(*own([0.0])), 0.0), Limits(1, None, 1)).grow()
+    tree = Grower(backend, ModelPricing(table(*own([0.0])), 0.0), Limits(1, None, 1)).grow()
     assert tree.gain == pytest.approx(0.5 * sign.var(), rel=1e-12)

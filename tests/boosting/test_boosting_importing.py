@@ -18,7 +18,7 @@ from sklearn.ensemble import (
 from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from miserly.boosting.importing import _float32_limit, import_trees
+from miserly.boosting._importing import _float32_limit, import_trees
 
 EXACT, FLOAT32 = 1e-12, 1e-5
 

@@ -4,7 +4,7 @@ import lightgbm
 import numpy as np
 import pytest
 
-from miserly.boosting import Limits, LocalBackend, Settings, Shop, SquaredLoss, bin_data, boost
+from miserly.boosting import Limits, LocalBackend, ModelPricing, Settings, SquaredLoss, bin_data, boost
 from miserly.costs import CostTable
 from oracles.grower import Rows, goes_left, raw_gain
 
@@ -97,7 +97,7 @@ def test_without_prices_the_trees_are_lightgbms(limits, missing):
         residual[0] = y - backend.rows.scores[0]
         return False
 
-    shop = Shop(CostTable.per_feature(np.ones(8)), 0.0)
+    shop = ModelPricing(CostTable.per_feature(np.ones(8)), 0.0)
     boost(backend, shop, Settings(N_ROUNDS, 1.0, limits), 1, keep)
     equal = close = 0
     for this, gradient in rounds:

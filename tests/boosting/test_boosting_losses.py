@@ -7,8 +7,8 @@ from miserly.boosting import (
     Limits,
     LocalBackend,
     LogLoss,
+    ModelPricing,
     Settings,
-    Shop,
     SoftmaxLoss,
     SquaredHingeLoss,
     SquaredLoss,
@@ -119,7 +119,7 @@ def test_boosting_goes_downhill(name, tradeoff):
     X = rng.normal(size=(800, 6))
     y = target(name, 2 * X[:, 0] * (X[:, 1] > 0) + X[:, 2], rng)
     backend = LocalBackend(bin_data(X), y, loss)
-    shop = Shop(CostTable.per_feature([1.0, 1.0, 1.0, 1.0, 1.0, 0.0]), tradeoff)
+    shop = ModelPricing(CostTable.per_feature([1.0, 1.0, 1.0, 1.0, 1.0, 0.0]), tradeoff)
     result = boost(backend, shop, Settings(25, 0.1, Limits(3, None, 20)), loss.n_outputs)
     before = loss.value(y, result.constant[:, None].repeat(800, axis=1))
     losses = [before, *result.losses]

@@ -8,9 +8,9 @@ from miserly.boosting import (
     Limits,
     LocalBackend,
     LogLoss,
-    PathShop,
+    ModelPricing,
+    RowPricing,
     Settings,
-    Shop,
     SquaredLoss,
     bin_data,
     boost,
@@ -62,7 +62,7 @@ def test_a_moved_root_is_the_one_that_would_be_counted(seed):
     data, y = sample(seed)
     backend = LocalBackend(data, y, SquaredLoss())
     backend.start()
-    grower = Grower(backend, Shop(COSTS, 1e-3), Limits(3))
+    grower = Grower(backend, ModelPricing(COSTS, 1e-3), Limits(3))
     n_moved = 0
     for number in range(N_TREES):
         backend.gradients(number)
@@ -96,7 +96,7 @@ def test_trees_are_the_same_if_every_root_is_counted(limits, tradeoff, by_path, 
     found = []
     for kind in (Watched, Recounting):
         backend = kind(data, y * factor, SquaredLoss())
-        shop = PathShop(COSTS, tradeoff, backend) if by_path else Shop(COSTS, tradeoff)
+        shop = RowPricing(COSTS, tradeoff, backend) if by_path else ModelPricing(COSTS, tradeoff)
         found.append((plain(boost(backend, shop, Settings(N_TREES, 0.3, limits), 1)), backend))
     (trees, backend), (expected, other) = found
     assert trees == expected
@@ -120,7 +120,7 @@ def test_otherwise_every_root_is_counted(why):
     else:
         data, y = bin_data(np.random.default_rng(0).normal(size=(2000, N_FEATURES))), y[:2000]
     backend = Watched(data, y, loss, weight, subsample)
-    boost(backend, Shop(COSTS, 0.0), Settings(8), 1)
+    boost(backend, ModelPricing(COSTS, 0.0), Settings(8), 1)
     assert backend.n_moved == 0
     assert backend.n_counted == 8 * N_FEATURES
 
@@ -131,7 +131,7 @@ def test_leaves_are_the_means_of_their_rows_but_for_a_hundredth_of_a_percent():
     backend = LocalBackend(data, y, SquaredLoss())
     backend.start()
     backend.gradients()
-    tree = Grower(backend, Shop(COSTS, 0.0), Limits(3)).grow()
+    tree = Grower(backend, ModelPricing(COSTS, 0.0), Limits(3)).grow()
     means = np.array([g / h for g, h in backend.leaf_sums(tree.leaves)[:, 0]])
     settled = np.array(backend.settle(means))
     assert (settled != means).any()
@@ -144,6 +144,6 @@ def test_leaves_of_few_quanta_stay_as_they_are():
     backend = LocalBackend(data, np.where(np.arange(N_ROWS) == 5, 1e7, y), SquaredLoss())
     backend.start()
     backend.gradients()
-    Grower(backend, Shop(COSTS, 0.0), Limits(3)).grow()
+    Grower(backend, ModelPricing(COSTS, 0.0), Limits(3)).grow()
     values = [0.3, -0.1, 0.02, 1e5]
     assert backend.settle(values) == values

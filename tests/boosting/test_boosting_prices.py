@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from miserly.boosting import Limits, LocalBackend, Settings, Shop, SquaredLoss, bin_data, boost
+from miserly.boosting import Limits, LocalBackend, ModelPricing, Settings, SquaredLoss, bin_data, boost
 from oracles.agreement import Given, binned, compare, own, table
 
 
@@ -37,7 +37,7 @@ UNIT = float(2**23 - 1) ** 2  # a hundred rows' gradients of ± 2²³ − 1 are 
 def boosted(price, evaluation, n_rounds=2):
     """One feature that explains all of the gradient: its gain is UNIT / 2 in every round."""
     sign = np.repeat([-1.0, 1.0], 50)
-    shop = Shop(table(*own([price * UNIT]), evaluation * UNIT), 1.0)
+    shop = ModelPricing(table(*own([price * UNIT]), evaluation * UNIT), 1.0)
     backend = LocalBackend(binned([sign > 0]), np.zeros(100), Given([sign * (2**23 - 1)] * n_rounds))
     return boost(backend, shop, Settings(n_rounds, 0.1, Limits(1, None, 1)), 1), shop
 
@@ -69,7 +69,7 @@ def pauses(lazy, n_rounds=40, price=0.02):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 2))
     y = np.sin(3 * X[:, 0]) + rng.normal(size=500)
-    shop = Shop(table(np.array([[False], [True]]), [price]), 1.0)
+    shop = ModelPricing(table(np.array([[False], [True]]), [price]), 1.0)
     backend = LocalBackend(bin_data(X), y, SquaredLoss())
     counted = []
     count = backend.histograms

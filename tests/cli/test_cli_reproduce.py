@@ -2,9 +2,9 @@
 
 from click.testing import CliRunner
 
-from miserly import reproduction
+from miserly import experiments
 from miserly.cli.main import cli
-from miserly.reproduction import Claim, Outcome, Study
+from miserly.experiments import Claim, Outcome, Study
 
 
 def called(*args):
@@ -16,7 +16,7 @@ def test_figures_are_named():
     assert listed == called().output
     assert "miser-1-right" in listed
     assert "Thesis, figure 3.6" in listed
-    assert len(listed.splitlines()) == len(reproduction.STUDIES)
+    assert len(listed.splitlines()) == len(experiments.STUDIES)
 
 
 def test_a_wrong_name_lists_the_right_ones():
@@ -39,7 +39,7 @@ def test_one_and_all(monkeypatch, tmp_path):
         return Study(name, f"Figure {name}", lambda bench: Outcome([{"a": 1}], claims=[claim]))
 
     some = {"one": study("one", True, True), "two": study("two", False, True), "three": study("three", True, False)}
-    monkeypatch.setattr(reproduction, "STUDIES", some)
+    monkeypatch.setattr(experiments, "STUDIES", some)
     done = called("one", "--out", str(tmp_path / "a"), "--quick")
     assert done.exit_code == 0, done.output
     assert "1 of 1 claims hold on real" in done.output

@@ -7,9 +7,9 @@ from sklearn.utils.estimator_checks import check_estimator
 from miserly.checks import ESTIMATOR_CHECKS, PLAN_CHECKS, check_estimator_costs
 from miserly.costs import CostTable
 from miserly.estimators import GreedyMiserRegressor
-from miserly.estimators.cronus import CronusClassifier, CronusRegressor
-from miserly.estimators.cscc import CSCCClassifier
-from miserly.estimators.cstc import CSTCClassifier, CSTCRegressor
+from miserly.estimators.cronus._cronus import CronusClassifier, CronusRegressor
+from miserly.estimators.cstc._cscc import CSCCClassifier
+from miserly.estimators.cstc._cstc import CSTCClassifier, CSTCRegressor
 from oracles.prices import shared_prices
 
 UNIFORM = CostTable.uniform()

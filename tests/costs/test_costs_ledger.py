@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from miserly.costs import Account, Ledger, RowAccounts
-from miserly.costs.ledger import set_bits
+from miserly.costs._ledger import set_bits
 
 PRICES = st.sampled_from([0.0, 0.1, 0.2, 0.3, 0.7, 1e-9, 1.0, 1e9])
 SETS = st.sets(st.integers(0, 69), max_size=5)
@@ -63,7 +63,7 @@ def test_what_is_owned_is_free_and_the_account_the_same():
 
 
 def test_a_full_memory_is_forgotten_and_changes_nothing(monkeypatch):
-    monkeypatch.setattr("miserly.costs.ledger.REMEMBERED", 3)
+    monkeypatch.setattr("miserly.costs._ledger.REMEMBERED", 3)
     ledger = Ledger([0.1] * 12, [])
     for members in range(1 << 12):
         assert ledger.after(ledger.empty, members).total == math.fsum([0.1] * members.bit_count())

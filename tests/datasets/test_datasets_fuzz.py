@@ -10,8 +10,9 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from miserly.datasets import read_csv, read_letor, tables
-from miserly.datasets.streams import CsvStream, LetorStream
+from miserly.datasets import _tables as tables
+from miserly.datasets import read_csv, read_letor
+from miserly.datasets._streams import CsvStream, LetorStream
 
 CELLS = (
     "",

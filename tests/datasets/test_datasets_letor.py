@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_svmlight_file
 
-from miserly.datasets import letor, read_letor
+from miserly.datasets import _letor as letor
+from miserly.datasets import read_letor
 
 ROOT = Path(__file__).parents[2]
 

@@ -8,7 +8,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from miserly.datasets import from_frame, read_csv, read_letor, read_parquet, read_table, tables, write_csv
+from miserly.datasets import _tables as tables
+from miserly.datasets import from_frame, read_csv, read_letor, read_parquet, read_table, write_csv
 
 NAMES = ("1", "2", "3")
 

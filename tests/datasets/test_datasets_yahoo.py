@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from miserly.datasets import yahoo_like
-from miserly.datasets.yahoo import GRADE_SHARES, TIERS
+from miserly.datasets._yahoo import GRADE_SHARES, TIERS
 from miserly.metrics import ndcg
 
 FROZEN = {

@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 from problems import N_FEATURES, data, model, parted, same
 
-from miserly.distributed import DaskBackend, placement
+from miserly.distributed import DaskBackend
+from miserly.distributed import _placement as placement
 
 KINDS = ["regressor", "classifier", "ranker"]
 N_WORKERS = 3

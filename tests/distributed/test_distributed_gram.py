@@ -14,9 +14,10 @@ from sklearn.utils import Bunch
 
 import miserly as ms
 from miserly.boosting import BackendLostError
-from miserly.distributed import DaskBackend, placement
-from miserly.distributed.gram import PinnedRows
-from miserly.estimators.dictionary import order_by_content
+from miserly.distributed import DaskBackend
+from miserly.distributed import _placement as placement
+from miserly.distributed._gram import PinnedRows
+from miserly.estimators._base._dictionary import order_by_content
 from oracles.design import outputs, standardised
 
 N = 400

@@ -12,7 +12,8 @@ import pytest
 from problems import data, model, parted, same
 
 from miserly.boosting import BackendLostError
-from miserly.distributed import DaskBackend, placement
+from miserly.distributed import DaskBackend
+from miserly.distributed import _placement as placement
 
 pytestmark = pytest.mark.slow
 SCRIPT = Path(__file__).parent / "fit_to_kill.py"

@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator, RegressorMixin
 
 import miserly as ms
 from miserly.distributed import DaskBackend
-from miserly.distributed.waiting import workers
-from miserly.frontiers.sweep import SweepError
+from miserly.distributed._timeouts import workers
+from miserly.frontiers._sweep import SweepError
 
 GRID = {"tradeoff": [0.0, 2e-3, 2e-2]}
 

@@ -116,12 +116,12 @@ def test_a_budget_given_before_the_fit_cuts_the_same_plan(fitted):
 def test_sure_rows_stop_early(fitted):
     model, X, y = fitted
     X, y = X[1000:], y[1000:]
-    cost, saved = model.predict_cost(X), model.predict_cost(X, stop_when=0.9)
+    cost, saved = model.predict_cost(X), model.predict_cost(X, confidence=0.9)
     assert (saved <= cost).all()
     assert saved.mean() < 0.9 * cost.mean()
     early = saved < cost
-    assert np.mean(model.predict(X, stop_when=0.9)[early] == y[early]) > 0.85
-    assert (model.predict_proba(X, stop_when=0.9).max(axis=1)[early] >= 0.9).all()
+    assert np.mean(model.predict(X, confidence=0.9)[early] == y[early]) > 0.85
+    assert (model.predict_proba(X, confidence=0.9).max(axis=1)[early] >= 0.9).all()
 
 
 def test_several_classes_share_what_is_bought():

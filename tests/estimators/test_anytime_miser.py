@@ -13,8 +13,8 @@ from miserly.estimators import (
     AnytimeMiserRegressor,
     GreedyMiserClassifier,
     GreedyMiserRegressor,
-    anytime_miser,
 )
+from miserly.estimators.greedy_miser import _anytime_miser as anytime_miser
 from oracles.prices import shared_prices
 
 SHORT = {"n_estimators": 10}
@@ -116,7 +116,7 @@ def test_classes(loss, cuts):
     right, right_blind = (np.mean(m.predict(X[800:]) == y[800:]) for m in (model, blind))
     assert right >= right_blind - 0.02
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
-    saved = model.predict_cost(X[800:], stop_when=0.7)
+    saved = model.predict_cost(X[800:], confidence=0.7)
     assert saved.mean() < model.predict_cost(X[800:]).mean()
 
 

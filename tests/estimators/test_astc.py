@@ -17,8 +17,8 @@ import miserly as ms
 from miserly.baselines import CostWeightedL1Regressor
 from miserly.costs import CostTable, set_bits
 from miserly.datasets import four_quadrants
-from miserly.estimators.astc import threshold_between
-from miserly.estimators.dictionary import find_learners
+from miserly.estimators._base._dictionary import find_learners
+from miserly.estimators.astc._astc import threshold_between
 from miserly.plan import stack_trees
 from oracles.astc import NaiveASTC
 

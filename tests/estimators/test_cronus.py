@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from miserly.datasets import yahoo_like
-from miserly.estimators.cronus import CronusClassifier, CronusRegressor
+from miserly.estimators.cronus._cronus import CronusClassifier, CronusRegressor
 from oracles.rare import rare_class, stumps
 
 FAST = {"n_stages": 4, "max_iter": 3}

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score
 
-from miserly.estimators.cscc import CSCCClassifier
-from miserly.estimators.cstc import CSTCClassifier
+from miserly.estimators.cstc._cscc import CSCCClassifier
+from miserly.estimators.cstc._cstc import CSTCClassifier
 from oracles.rare import rare_class, stumps
 
 

@@ -6,10 +6,11 @@ import pytest
 from miserly.baselines import CostWeightedL1Classifier, CostWeightedL1Regressor
 from miserly.costs import CostTable
 from miserly.datasets import four_quadrants, yahoo_like
-from miserly.estimators import GreedyMiserRegressor, cstc
-from miserly.estimators.answers import TRUSTS
-from miserly.estimators.cstc import _CSTC, CSTCClassifier, CSTCRegressor
-from miserly.estimators.graphs import GraphEstimator
+from miserly.estimators import GreedyMiserRegressor
+from miserly.estimators.cstc import _cstc as cstc
+from miserly.estimators.cstc._answers import TRUSTS
+from miserly.estimators.cstc._cstc import _CSTC, CSTCClassifier, CSTCRegressor
+from miserly.estimators.cstc._graphs import GraphEstimator
 from miserly.frontiers import frontier
 from miserly.metrics import ndcg
 from oracles.design import outputs, standardised
@@ -210,7 +211,7 @@ def test_steepness_may_be_given():
 
 
 def test_deep_trees_are_swept_node_by_node(monkeypatch):
-    monkeypatch.setattr("miserly.solvers.soft_graph.MANY_NODES", 0)
+    monkeypatch.setattr("miserly.estimators.cstc._soft_graph.MANY_NODES", 0)
     X, y, X_test, y_test, costs = quadrants()
     model = CSTCRegressor(costs, tradeoff=0.07, max_iter=2).fit(X, y)
     assert error(model, X_test, y_test) < 1e-3

@@ -12,9 +12,10 @@ from sklearn.svm import SVC
 
 from miserly.costs import CostTable
 from miserly.datasets import circle
-from miserly.estimators import CompressedSVC, kernel_machine
+from miserly.estimators import CompressedSVC
+from miserly.estimators.cvm import _kernel_machine as kernel_machine
 from miserly.plan import load_plan
-from miserly.solvers.kernel_functions import RBF
+from miserly.solvers._kernel_functions import RBF
 
 QUICK = {"n_starts": 1, "max_iter": 30}
 

@@ -8,7 +8,7 @@ from scipy import sparse
 
 import miserly as ms
 from miserly.boosting import SquaredHingeLoss, SquaredLoss, bin_data
-from miserly.boosting.rows import Rows
+from miserly.boosting._rows import Rows
 from miserly.datasets import four_quadrants
 
 KINDS = ["regressor", "classifier", "ranker"]

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 
 import miserly as ms
-from miserly.datasets import four_quadrants, streams, write_csv
+from miserly.datasets import _streams as streams
+from miserly.datasets import four_quadrants, write_csv
 from miserly.report import save_run, write_report
 from oracles.hand_built import PLANS
 from report.sweeps import triage

@@ -10,8 +10,8 @@ import miserly as ms
 from miserly.baselines import StagewiseRegressor
 from miserly.datasets import four_quadrants, yahoo_like
 from miserly.frontiers import Frontier, Point
-from miserly.frontiers.between import between
-from miserly.frontiers.front import Measured
+from miserly.frontiers._between import between
+from miserly.frontiers._front import Measured
 from miserly.metrics import get_metric
 
 

@@ -18,8 +18,8 @@ from odd import Odd
 import miserly as ms
 from miserly.datasets import four_quadrants, yahoo_like
 from miserly.frontiers import SweepError
-from miserly.frontiers.job import Job
-from miserly.frontiers.workers import attach, share
+from miserly.frontiers._job import Job
+from miserly.frontiers._workers import attach, share
 from miserly.metrics import get_metric
 
 FEW = {"tradeoff": [0, 1e-4, 1e-2]}

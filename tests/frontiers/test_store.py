@@ -11,8 +11,8 @@ from odd import Odd
 
 import miserly as ms
 from miserly.datasets import four_quadrants
-from miserly.frontiers import fingerprint
-from miserly.frontiers.job import Job
+from miserly.frontiers import _fingerprint as fingerprint
+from miserly.frontiers._job import Job
 
 GRID = {"tradeoff": [0, 1e-3, 10.0]}
 DATA = four_quadrants(300, 0)

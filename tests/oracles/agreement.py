@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from miserly.boosting import BinnedData, Grower, LocalBackend, PathShop, Shop
+from miserly.boosting import BinnedData, Grower, LocalBackend, ModelPricing, RowPricing
 from miserly.costs import CostTable
 from miserly.kernels.histograms import COUNT_BITS
 from oracles import grower as oracle
@@ -87,10 +87,10 @@ def compare(bins, gradients, needs, prices, tradeoff, limits, weight=None, subsa
     whole = np.ones(data.n_rows, int) if weight is None else backend.rows.weights
     costs = table(needs, prices)
     if path:
-        shop = PathShop(costs, tradeoff, backend, repeat)
+        shop = RowPricing(costs, tradeoff, backend, repeat)
         market = oracle.PathMarket(needs, prices, tradeoff, [set() for _ in whole], whole, repeat)
     else:
-        shop = Shop(costs, tradeoff, repeat)
+        shop = ModelPricing(costs, tradeoff, repeat)
         market = oracle.Market(needs, prices, tradeoff, set(), repeat)
     grower = Grower(backend, shop, limits)
     trees, ties = [], 0

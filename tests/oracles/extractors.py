@@ -4,8 +4,8 @@ import asyncio
 import threading
 from dataclasses import replace
 
-from miserly.acquire import extractor
 from miserly.costs import set_bits
+from miserly.runtime import extractor
 
 
 class Row:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from miserly.checks import check_plan
 from miserly.plan import EXIT, Gate
-from miserly.plan.run import Run
+from miserly.plan._run import Run
 from oracles.hand_built import PLANS, rows
 from oracles.random_plans import random_budgets, random_plan, random_rows
 
@@ -79,17 +79,17 @@ CHAINS = [
 
 @pytest.mark.parametrize("name", CHAINS)
 @pytest.mark.parametrize("confidence", [0.5, 0.7, 0.9, 1.0])
-def test_rows_stop_when_they_are_sure(name, confidence):
+def test_rows_confidence_they_are_sure(name, confidence):
     plan = PLANS[name]()
     X = rows(40, 3, n_features=len(plan.costs.features))
     stages, at = sure_stage(plan, X, confidence)
-    stopped = plan.run(X, stop_when=confidence)
+    stopped = plan.run(X, confidence=confidence)
     for what in ("score", "z", "cost"):
         wanted = [getattr(stages[k], what)[i] for i, k in enumerate(at)]
         np.testing.assert_array_equal(getattr(stopped, what), wanted, err_msg=what)
-    assert (plan.predict_cost(X, stop_when=confidence) == stopped.cost).all()
-    assert (plan.predict(X, stop_when=confidence) == plan.read(stopped.z)).all()
-    assert (plan.predict_proba(X, stop_when=confidence) == plan.probabilities(stopped.z)).all()
+    assert (plan.predict_cost(X, confidence=confidence) == stopped.cost).all()
+    assert (plan.predict(X, confidence=confidence) == plan.read(stopped.z)).all()
+    assert (plan.predict_proba(X, confidence=confidence) == plan.probabilities(stopped.z)).all()
 
 
 @settings(max_examples=15, deadline=None)
@@ -100,7 +100,7 @@ def test_sure_rows_are_walked_as_in_a_batch_and_keep_their_budget(seed, charge, 
     X, qid = random_rows(plan, seed)
     check_plan(plan.stopping(confidence), X, qid)
     for budget in random_budgets(plan, X, qid, seed):
-        both = plan.run(X, qid, budget, stop_when=confidence)
+        both = plan.run(X, qid, budget, confidence=confidence)
         assert (both.cost <= max(budget, 0.0)).all()
 
 
@@ -114,14 +114,14 @@ def test_a_chain_cut_to_a_budget_stops_as_within_it(seed, confidence):
     X, _ = random_rows(plan, seed)
     stopping = plan.stopping(confidence)
     for budget in random_budgets(plan, X, None, seed):
-        a, b = stopping.truncate(budget).run(X), plan.run(X, None, budget, stop_when=confidence)
+        a, b = stopping.truncate(budget).run(X), plan.run(X, None, budget, confidence=confidence)
         for what in ("score", "z", "cost"):
             np.testing.assert_array_equal(getattr(a, what), getattr(b, what))
 
 
 def test_what_cannot_be_asked():
     with pytest.raises(ValueError, match="answers with numbers"):
-        PLANS["anytime"]().run(rows(3), stop_when=0.9)
+        PLANS["anytime"]().run(rows(3), confidence=0.9)
     for confidence in (0.0, 1.5, np.nan):
         with pytest.raises(ValueError, match="probability above 0"):
             PLANS["platt"]().stopping(confidence)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from miserly.kernels.threads import threads
 from miserly.plan import Gate, Node, Plan
-from miserly.plan import run as running
-from miserly.plan.gates import passes
+from miserly.plan import _run as running
+from miserly.plan._gates import passes
 from oracles.executor import assert_run_is, execute
 from oracles.hand_built import COSTS, PLANS, RAW, rows
 

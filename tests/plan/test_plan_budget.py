@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from miserly.plan import Gate, Node, Plan
-from miserly.plan.run import Run, _Batch
+from miserly.plan._run import Run, _Batch
 from oracles.executor import execute, features_bought
 from oracles.hand_built import COSTS, PLANS, RAW, rows
 from oracles.random_plans import random_budgets, random_plan, random_rows

@@ -9,7 +9,7 @@ import pytest
 from miserly.baselines import CostWeightedL1Classifier, CostWeightedL1Regressor, EarlyExitClassifier
 from miserly.costs import CostTable
 from miserly.estimators import GreedyMiserClassifier, GreedyMiserRegressor
-from miserly.plan.onnx_model import rounded_down
+from miserly.plan._onnx_model import rounded_down
 
 onnxruntime = pytest.importorskip("onnxruntime")
 HINGE = {"loss": "squared_hinge"}

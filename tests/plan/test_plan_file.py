@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from miserly.costs import CostTable
 from miserly.plan import Node, Plan, load_plan
-from miserly.plan import file as plan_file
+from miserly.plan import _file as plan_file
 from oracles.hand_built import PLANS, rows
 from oracles.random_plans import random_plan
 

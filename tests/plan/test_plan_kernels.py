@@ -7,7 +7,7 @@ import pytest
 
 from miserly.kernels.machines import add_machines, add_machines_to_row
 from miserly.plan import PolynomialKernels, RBFKernels
-from miserly.plan.links import labels, probabilities
+from miserly.plan._links import labels, probabilities
 from oracles import kernel_functions as oracle
 
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from miserly.frontiers import Frontier, Point
-from miserly.frontiers.front import Measured
+from miserly.frontiers._front import Measured
 from miserly.metrics import get_metric
 from miserly.plan import Gate
 from miserly.report import Observed, Rows, SavedRun
-from miserly.report.runs import Kept
+from miserly.report._runs import Kept
 from oracles import hand_built
 
 BUDGETS = (1.0, 1.3, 1.4, 3.0, 12.0, 25.0, 60.0)

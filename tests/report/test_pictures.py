@@ -7,7 +7,7 @@ from sweeps import front_of, mail, search, triage
 
 from miserly.costs import CostTable
 from miserly.frontiers import Frontier, Point
-from miserly.frontiers.front import Measured
+from miserly.frontiers._front import Measured
 from miserly.metrics import get_metric
 from miserly.plan import EXIT, Node, Plan, RawFeatures, RBFKernels
 from miserly.report import (
@@ -23,11 +23,11 @@ from miserly.report import (
     TiersPicture,
     plot_frontier,
 )
-from miserly.report.graph import boxes, levels
-from miserly.report.intervals import half_width, parts_left, replicates
-from miserly.report.prefixes import prefixes
-from miserly.report.style import COLOURS, LINES, MARKERS
-from miserly.report.tiers import price_tiers
+from miserly.report._graph import boxes, levels
+from miserly.report._intervals import half_width, parts_left, replicates
+from miserly.report._prefixes import prefixes
+from miserly.report.figures._style import COLOURS, LINES, MARKERS
+from miserly.report.figures._tiers import price_tiers
 from oracles import hand_built
 from oracles.executor import execute
 

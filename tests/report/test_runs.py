@@ -12,9 +12,9 @@ from sweeps import front_of, mail, search, triage
 from miserly.costs import CostTable
 from miserly.plan import Node, Plan, RawFeatures, load_plan
 from miserly.report import Observed, Rows, SavedRun, load_run, save_run, write_report
-from miserly.report.content import Content
-from miserly.report.details import details
-from miserly.report.walks import choose_rows, walks
+from miserly.report.page._content import Content
+from miserly.report.page._details import details
+from miserly.report.page._walks import choose_rows, walks
 from oracles import hand_built
 from oracles.driver import drive, drive_list
 

@@ -9,8 +9,8 @@ import pytest
 from litestar import Litestar, asgi
 from litestar.testing import TestClient
 
-from miserly.acquire import OnDemand, Pair, extractor
 from miserly.plan import Node, Plan, RawFeatures
+from miserly.runtime import OnDemand, Pair, extractor
 from miserly.serve import create_app
 from oracles.extractors import extractors_of
 from oracles.hand_built import PLANS, rows
@@ -202,4 +202,4 @@ def test_the_server_loads_nothing_that_trains():
     loaded = set(json.loads(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout))
     assert not {m for m in loaded if m.startswith(("sklearn", "scipy", "pandas"))}
     rooms = {m.split(".")[1] for m in loaded if m.startswith("miserly.")}
-    assert rooms == {"serve", "acquire", "plan", "costs", "kernels", "files"}
+    assert rooms == {"serve", "runtime", "plan", "costs", "kernels", "files"}

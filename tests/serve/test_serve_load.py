@@ -7,9 +7,9 @@ import threading
 import httpx
 import pytest
 
-from miserly.acquire import extractor
 from miserly.costs import CostTable
 from miserly.plan import Node, Plan, RawFeatures
+from miserly.runtime import extractor
 from miserly.serve import create_app
 from oracles.extractors import extractors_of
 from oracles.hand_built import PLANS
@@ -66,7 +66,7 @@ def test_beyond_the_limit_clients_are_told_to_come_back():
             await until(lambda: len(waiting) == 3)
             waiting[2].set()
             assert (await later).json()["value"] == 6.0
-        await app.state.desk.aclose()
+        await app.state.pool.aclose()
 
     asyncio.run(main())
 
@@ -87,21 +87,21 @@ def test_a_new_plan_takes_over_and_the_old_one_finishes_its_requests():
     async def main():
         x, waiting = held()
         app = create_app(line(2.0), [x])
-        desk = app.state.desk
-        old = desk.post
+        pool = app.state.pool
+        old = pool.active
         async with client_of(app) as client:
             before = asyncio.create_task(client.post("/v1/predict", json={"row": 1.0}))
             await until(lambda: len(waiting) == 1)
-            await desk.take_over(line(10.0))
+            await pool.take_over(line(10.0))
             after = asyncio.create_task(client.post("/v1/predict", json={"row": 1.0}))
             await until(lambda: len(waiting) == 2)
             for gate in waiting:
                 gate.set()
             assert (await before).json()["value"] == 2.0
             assert (await after).json()["value"] == 10.0
-        assert desk.post is not old
-        assert (old.is_retired, old.in_flight, desk.in_flight) == (True, 0, 0)
-        await desk.aclose()
+        assert pool.active is not old
+        assert (old.is_retired, old.in_flight, pool.in_flight) == (True, 0, 0)
+        await pool.aclose()
 
     asyncio.run(main())
 
@@ -110,10 +110,10 @@ def test_a_plan_that_does_not_fit_is_refused_and_the_old_one_stays():
     async def main():
         app = create_app(line(2.0), [extractor("x", yields="x")(lambda row: row)])
         with pytest.raises(ValueError, match="'other'"):
-            await app.state.desk.take_over(line(1.0, "other"))
+            await app.state.pool.take_over(line(1.0, "other"))
         async with client_of(app) as client:
             assert (await client.post("/v1/predict", json={"row": 1.0})).json()["value"] == 2.0
-        await app.state.desk.aclose()
+        await app.state.pool.aclose()
 
     asyncio.run(main())
 
@@ -121,7 +121,7 @@ def test_a_plan_that_does_not_fit_is_refused_and_the_old_one_stays():
 def test_without_extractors_a_new_plan_may_have_other_features():
     async def main():
         app = create_app(line(2.0))
-        await app.state.desk.take_over(line(3.0, "other"))
+        await app.state.pool.take_over(line(3.0, "other"))
         async with client_of(app) as client:
             assert (await client.post("/v1/predict", json={"row": {"other": 1}})).json()["value"] == 3.0
             assert (await client.post("/v1/predict", json={"row": {"x": 1}})).status_code == 400
@@ -135,8 +135,8 @@ def test_nothing_is_left_of_a_plan_that_was_replaced():
         async with client_of(app) as client:
             for weight in range(2, 12):
                 assert (await client.post("/v1/predict", json={"row": 1.0, "deadline_ms": 9000})).status_code == 200
-                await app.state.desk.take_over(line(float(weight)))
-        await app.state.desk.aclose()
+                await app.state.pool.take_over(line(float(weight)))
+        await app.state.pool.aclose()
 
     asyncio.run(main())
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("miserly-x")]
@@ -146,7 +146,7 @@ def test_a_server_that_shuts_down_says_so():
     async def main():
         app = create_app(FOREST)
         async with client_of(app) as client:
-            app.state.desk.is_draining = True
+            app.state.pool.is_draining = True
             assert (await client.get("/readyz")).status_code == 503
             answer = await client.post("/v1/predict", json={"row": ROW})
             assert (answer.status_code, answer.headers["Connection"]) == (200, "close")
@@ -175,6 +175,6 @@ def test_extractors_that_fail_or_hang_are_told_and_no_request_fails():
             text = (await client.get("/metrics")).text
             assert 'miserly_extractor_calls_total{extractor="fetch",outcome="abandoned"}' in text
         release.set()
-        await app.state.desk.aclose()
+        await app.state.pool.aclose()
 
     asyncio.run(main())

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from miserly.plan import PlanFileError, load_plan
-from miserly.serve.desk import Post
+from miserly.serve._runner_pool import ActivePlan
 from oracles.hand_built import PLANS
 from oracles.meddling import damaged, meddled, parts_of
 
@@ -27,12 +27,12 @@ def fuzz(n, folder):
             ends["refused"] += 1
             continue
         try:
-            post = Post(plan, None)
+            active = ActivePlan(plan, None)
         except ValueError:
             ends["unfit"] += 1
             continue
         with np.errstate(all="ignore"):
-            post.runner.predict(dict.fromkeys(plan.costs.features, 0.5), budget=100.0)
+            active.runner.predict(dict.fromkeys(plan.costs.features, 0.5), budget=100.0)
         ends["served"] += 1
     return ends
 

@@ -8,7 +8,8 @@ from miserly.costs import CostTable
 from miserly.estimators import GreedyMiserRegressor
 from miserly.kernels.threads import threads
 from miserly.plan import stack_trees
-from miserly.solvers import RawDesign, TreeDesign, design, raw_weights
+from miserly.solvers import RawDesign, TreeDesign, raw_weights
+from miserly.solvers import _design as design
 from oracles.design import outputs, standardised
 
 N = 400

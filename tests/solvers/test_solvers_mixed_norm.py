@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from miserly.solvers.group_lasso import GroupLasso
-from miserly.solvers.mixed_norm import AcquisitionNorm, MixedNorm
+from miserly.solvers._group_lasso import GroupLasso
+from miserly.solvers._mixed_norm import AcquisitionNorm, MixedNorm
 from oracles.classifier_graphs import mixed_minimum, mixed_value
 
 

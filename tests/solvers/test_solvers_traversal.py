@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from miserly.solvers.traversal import EXIT, Graph, Traversal, soft_gate
+from miserly.solvers._traversal import EXIT, Graph, Traversal, soft_gate
 from oracles.classifier_graphs import gate, walk_probability, walks
 
 GRAPHS = {

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from miserly.solvers.design import RawDesign
-from miserly.solvers.mixed_norm import AcquisitionNorm
-from miserly.solvers.soft_cascade import CascadeTask, SoftCascade
-from miserly.solvers.soft_graph import SoftGraph, Task
-from miserly.solvers.traversal import Graph
-from miserly.solvers.window import Asked, Held
+from miserly.estimators.cronus._soft_cascade import CascadeTask, SoftCascade
+from miserly.estimators.cstc._soft_graph import SoftGraph, Task
+from miserly.solvers._design import RawDesign
+from miserly.solvers._mixed_norm import AcquisitionNorm
+from miserly.solvers._traversal import Graph
+from miserly.solvers._window import Asked, Held
 
 N, T = 300, 6
 

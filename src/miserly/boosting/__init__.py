@@ -1,20 +1,27 @@
 """Gradient boosting whose splits pay for each first use of an acquisition."""
 
-from miserly.boosting.backend import Backend, BackendOfRows, LocalBackend, check_row_count, weight_unit
-from miserly.boosting.binned_dataset import BinnedDataset, BinnedFileError
-from miserly.boosting.binning import BinnedData, bin_data
-from miserly.boosting.boost import Boosted, Round, Settings, boost, tree_table
-from miserly.boosting.elsewhere import backend_for, fetched, is_elsewhere
-from miserly.boosting.grower import Grower, GrownTree, Limits
-from miserly.boosting.importing import import_trees
-from miserly.boosting.losses import LogLoss, Loss, SoftmaxLoss, SquaredHingeLoss, SquaredLoss, SummedLoss
-from miserly.boosting.lost import BackendLostError, RowsLostError
-from miserly.boosting.nodes import Ahead, NodeSums, Split
-from miserly.boosting.progress import Progress
-from miserly.boosting.ranking import LambdaRankLoss
-from miserly.boosting.rows import Rows
-from miserly.boosting.shop import PathShop, Shop
-from miserly.boosting.walk import walk
+from miserly.boosting._backend import Backend, BackendOfRows, LocalBackend, check_row_count, weight_unit
+from miserly.boosting._binned_dataset import BinnedDataset, BinnedFileError
+from miserly.boosting._binned_traversal import walk
+from miserly.boosting._binning import COLUMNS_AT_ONCE as COLUMNS_AT_ONCE
+from miserly.boosting._binning import BinnedData, bin_data
+from miserly.boosting._binning import chosen_rows as chosen_rows
+from miserly.boosting._binning import cut_columns as cut_columns
+from miserly.boosting._binning import encode_rows as encode_rows
+from miserly.boosting._binning import no_cuts as no_cuts
+from miserly.boosting._boost import Boosted, Round, Settings, boost, tree_table
+from miserly.boosting._checkpoint import Progress
+from miserly.boosting._exact import mean_of_sums as mean_of_sums
+from miserly.boosting._grower import Grower, GrownTree, Limits
+from miserly.boosting._importing import import_trees
+from miserly.boosting._losses import LogLoss, Loss, SoftmaxLoss, SquaredHingeLoss, SquaredLoss, SummedLoss
+from miserly.boosting._losses import is_steady as is_steady
+from miserly.boosting._lost import BackendLostError, RowsLostError
+from miserly.boosting._nodes import Ahead, NodeSums, Split
+from miserly.boosting._pricing import ModelPricing, RowPricing
+from miserly.boosting._ranking import LambdaRankLoss
+from miserly.boosting._remote import backend_for, fetched, is_elsewhere
+from miserly.boosting._rows import Rows
 
 __all__ = [
     "Ahead",
@@ -32,14 +39,14 @@ __all__ = [
     "LocalBackend",
     "LogLoss",
     "Loss",
+    "ModelPricing",
     "NodeSums",
-    "PathShop",
     "Progress",
     "Round",
+    "RowPricing",
     "Rows",
     "RowsLostError",
     "Settings",
-    "Shop",
     "SoftmaxLoss",
     "Split",
     "SquaredHingeLoss",

@@ -12,7 +12,7 @@ from miserly.cli.options import FILE, OUT_FILE
 from miserly.cli.progress import bar
 
 if TYPE_CHECKING:
-    from miserly.acquire import Extractor
+    from miserly.runtime import Extractor
 
 
 @click.command()
@@ -31,8 +31,8 @@ def profile(
     EXTRACTORS is file.py or a module; all that it declares with @extractor are measured. ROWS is a CSV or Parquet table
     or JSON lines (a row is a dict), a folder (a row is the bytes of a file), or file.py:function, called for the rows.
     """
-    from miserly.acquire import profile as measure
     from miserly.costs import CostTable
+    from miserly.runtime import profile as measure
 
     found = _extractors(extractors)
     sample = _sample(rows, n_rows)
@@ -55,7 +55,7 @@ def _counted(sample: list[Any], update: Any) -> Any:
 
 
 def _extractors(where: str) -> list[Extractor]:
-    from miserly.acquire import Extractor
+    from miserly.runtime import Extractor
 
     found = [thing for thing in vars(load_module(where)).values() if isinstance(thing, Extractor)]
     if not found:

@@ -28,7 +28,7 @@ def reproduce(
     Finished points are kept in OUT/points: a run that was stopped goes on where it was.
     """
     from miserly.cli.progress import telling
-    from miserly.reproduction import STUDIES, Bench, claim_line, claims_table, perform
+    from miserly.experiments import STUDIES, Bench, claim_line, claims_table, perform
 
     if listed or (name is None and not everything):
         for study in STUDIES.values():

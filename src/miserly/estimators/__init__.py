@@ -1,20 +1,44 @@
 """The learners, one file per paper. Each ends as a `Plan` in `plan_`."""
 
-from miserly.estimators import constraints
+from miserly.estimators._base import DICTIONARY as DICTIONARY
+from miserly.estimators._base import FIRST_ROWS as FIRST_ROWS
+from miserly.estimators._base import (
+    Anytime,
+    KernelClassifier,
+    PlanClassifier,
+    PlanEstimator,
+    PlanRegressor,
+    constraints,
+)
+from miserly.estimators._base import Learners as Learners
+from miserly.estimators._base import TableElsewhere as TableElsewhere
+from miserly.estimators._base import TwoClasses as TwoClasses
+from miserly.estimators._base import as_codes as as_codes
+from miserly.estimators._base import dense_blocks as dense_blocks
+from miserly.estimators._base import dense_rows as dense_rows
+from miserly.estimators._base import find_categories as find_categories
+from miserly.estimators._base import order_of_columns as order_of_columns
 from miserly.estimators.afr import AFRClassifier
-from miserly.estimators.anytime import Anytime
-from miserly.estimators.anytime_miser import AnytimeMiserClassifier, AnytimeMiserRegressor
 from miserly.estimators.astc import ASTCClassifier, ASTCRegressor
-from miserly.estimators.base import PlanClassifier, PlanEstimator, PlanRegressor
-from miserly.estimators.boosted import BoostedEstimator
-from miserly.estimators.boosted_kinds import BoostedClassifier, BoostedRanker, BoostedRegressor
-from miserly.estimators.chain import Purchase
 from miserly.estimators.cronus import CronusClassifier, CronusRegressor
-from miserly.estimators.cscc import CSCCClassifier
-from miserly.estimators.cstc import CSTCClassifier, CSTCRegressor
+from miserly.estimators.cstc import CSCCClassifier, CSTCClassifier, CSTCRegressor
+from miserly.estimators.cstc import GraphEstimator as GraphEstimator
+from miserly.estimators.cstc import Posed as Posed
+from miserly.estimators.cstc import Reading as Reading
+from miserly.estimators.cstc import Scorer as Scorer
 from miserly.estimators.cvm import CompressedSVC
-from miserly.estimators.kernel_base import KernelClassifier
-from miserly.estimators.miser import GreedyMiserClassifier, GreedyMiserRanker, GreedyMiserRegressor
+from miserly.estimators.greedy_miser import (
+    AnytimeMiserClassifier,
+    AnytimeMiserRegressor,
+    BoostedClassifier,
+    BoostedEstimator,
+    BoostedRanker,
+    BoostedRegressor,
+    GreedyMiserClassifier,
+    GreedyMiserRanker,
+    GreedyMiserRegressor,
+    Purchase,
+)
 
 __all__ = [
     "AFRClassifier",

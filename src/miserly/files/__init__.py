@@ -1,6 +1,6 @@
 """Files that are written whole or not at all, and places that one process at a time works in."""
 
-from miserly.files.lock import locked
-from miserly.files.whole import whole_file, write_whole, writing
+from miserly.files._lock import locked
+from miserly.files._whole import whole_file, write_whole, writing
 
 __all__ = ["locked", "whole_file", "write_whole", "writing"]

@@ -1,6 +1,9 @@
 """The whole trade-off: sweep an estimator's axis, keep the Pareto front, choose under a budget."""
 
-from miserly.frontiers.front import Frontier, Point, figure
-from miserly.frontiers.sweep import SweepError, frontier
+from miserly.frontiers._front import Frontier, Point, figure
+from miserly.frontiers._front import Measured as Measured
+from miserly.frontiers._job import Job as Job
+from miserly.frontiers._sweep import SweepError, frontier
+from miserly.frontiers._workers import WorkerDiedError as WorkerDiedError
 
 __all__ = ["Frontier", "Point", "SweepError", "figure", "frontier"]

@@ -1,12 +1,21 @@
 """What every model ends as: a dictionary of weak learners and a small graph of linear scorers over it."""
 
-from miserly.plan.dictionary import Dictionary, Kernels, PolynomialKernels, RawFeatures, RBFKernels, Trees, stack_trees
-from miserly.plan.file import PlanFileError, load_plan
-from miserly.plan.in_turn import in_turn
-from miserly.plan.node import EXIT, Gate, Node
-from miserly.plan.plan import Plan
-from miserly.plan.run import Run
-from miserly.plan.walk import ListWalk, Walk
+from miserly.plan._cascade import cascade
+from miserly.plan._cascade import joined as joined
+from miserly.plan._dictionary import Dictionary, Kernels, PolynomialKernels, RawFeatures, RBFKernels, Trees, stack_trees
+from miserly.plan._file import PlanFileError, load_plan
+from miserly.plan._links import labels as labels
+from miserly.plan._links import probabilities as probabilities
+from miserly.plan._links import sigmoid as sigmoid
+from miserly.plan._node import EXIT, Gate, Node
+from miserly.plan._pictures import draw as draw
+from miserly.plan._plan import Charge as Charge
+from miserly.plan._plan import Plan
+from miserly.plan._run import Run
+from miserly.plan._validation import as_matrix as as_matrix
+from miserly.plan._validation import missing as missing
+from miserly.plan._validation import refuse_missing as refuse_missing
+from miserly.plan._walk import ListWalk, Walk
 
 __all__ = [
     "EXIT",
@@ -23,7 +32,7 @@ __all__ = [
     "Run",
     "Trees",
     "Walk",
-    "in_turn",
+    "cascade",
     "load_plan",
     "stack_trees",
 ]

@@ -1,16 +1,26 @@
 """Pictures of frontiers and plans, and the page that holds them."""
 
-from miserly.report.boundary import BoundaryPicture
-from miserly.report.calibration import CalibrationPicture
-from miserly.report.drawing import PlanPicture, plot_plan
-from miserly.report.frontier import FrontierPicture, plot_frontier
-from miserly.report.leaves import LeavesPicture
-from miserly.report.observed import Observed, Rows
+from miserly.report._observed import Observed, Rows
+from miserly.report._runs import SavedRun, load_run, save_run
+from miserly.report.figures import (
+    BoundaryPicture,
+    CalibrationPicture,
+    FrontierPicture,
+    LeavesPicture,
+    PlanPicture,
+    SpendingPicture,
+    StagesPicture,
+    TiersPicture,
+    plot_frontier,
+    plot_plan,
+)
+from miserly.report.figures import CloudPanel as CloudPanel
+from miserly.report.figures import FrontierPanel as FrontierPanel
+from miserly.report.figures import LinePanel as LinePanel
+from miserly.report.figures import Panel as Panel
+from miserly.report.figures import TablePanel as TablePanel
+from miserly.report.figures import plot_panels as plot_panels
 from miserly.report.page import write_report
-from miserly.report.runs import SavedRun, load_run, save_run
-from miserly.report.spending import SpendingPicture
-from miserly.report.stages import StagesPicture
-from miserly.report.tiers import TiersPicture
 
 __all__ = [
     "BoundaryPicture",

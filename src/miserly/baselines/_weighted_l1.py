@@ -1,0 +1,191 @@
+"""The cost-weighted l1 model: one sparse linear scorer, the baseline of the CSTC and ASTC papers.
+
+It minimises  mean ½(y − xᵀβ − b)² + Σ_j (tradeoff · price_j + alpha) |β_j|  over standardised features, equation (3.1)
+of the thesis with the l0 cost relaxed to l1; `tradeoff` is λ and `alpha` is ρ. Classes are ±1 under the same squared
+loss, as in the papers. With several classes |β_j| is the length of the feature's weights over the classes, since it is
+paid once for all of them. `price_j` is the price of everything that the feature needs when bought alone: features that
+share an acquisition are penalised for it each, while the plan's ledger charges it once.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from miserly.baselines._linear import (
+    LinearPlan,
+    Link,
+    calibrated,
+    feature_prices,
+    log_odds,
+    log_shares,
+    signs,
+    standard,
+)
+from miserly.costs import CostTable
+from miserly.estimators import PlanClassifier, PlanRegressor, constraints
+from miserly.solvers import GroupLasso, Standard, discriminant, least_squares
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """The data of a fit, ready for any tradeoff."""
+
+    costs: CostTable
+    prices: Floats
+    data: Standard
+    weights: Floats
+    targets: Floats
+    middle: Floats
+    lasso: GroupLasso
+
+
+class _CostWeightedL1(LinearPlan):
+    """The parameters and the fit that regression and classification share."""
+
+    cost_axis = "tradeoff"
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "costs": constraints.COSTS,
+        "tradeoff": [constraints.not_negative()],
+        "alpha": [constraints.not_negative()],
+        "refit": ["boolean"],
+    }
+
+    def __init__(
+        self, costs: CostTable | None = None, tradeoff: float = 1e-3, alpha: float = 0.0, refit: bool = True
+    ) -> None:
+        self.costs = costs
+        self.tradeoff = tradeoff
+        self.alpha = alpha
+        self.refit = refit
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose features and weigh them."""
+        self._settle(self._pose(X, y, sample_weight), None)
+        return self
+
+    def path(self, X: Any, y: Any, tradeoffs: Iterable[float] | None = None, sample_weight: Any = None) -> list[Self]:
+        """Fitted models for falling tradeoffs, as separate fits would give them, but each starts from the one before.
+
+        Without `tradeoffs`, eight from the first that buys anything down to a thousandth of it.
+        """
+        first = clone(self)
+        problem = first._pose(X, y, sample_weight)
+        values = _grid_of(problem, float(self.alpha)) if tradeoffs is None else np.asarray(list(tradeoffs), float)
+        models, beta = [], None
+        for value in np.sort(values)[::-1]:
+            model = copy.copy(first).set_params(tradeoff=float(value))
+            model._validate_params()
+            beta = model._settle(problem, beta)
+            models.append(model)
+        return models
+
+    def suggest_grid(self, y: Any, n_points: int = 8) -> np.ndarray:
+        """Values of `tradeoff` from nearly cost-blind to nothing but the cheapest, whatever the unit of the prices.
+
+        No standardised feature pulls harder than the spread of y, so a penalty of that size buys nothing.
+        """
+        costs = self._given_costs()
+        targets = self._targets(np.asarray(y))
+        spread = math.sqrt(float(targets.var(axis=0).sum()))
+        each = feature_prices(costs) if costs.each is None else np.array([costs.each])
+        paid = each[each > 0] if (each > 0).any() else np.ones(1)
+        return np.geomspace(1e-3 / paid.max(), 0.5 / paid.min(), n_points) * (spread or 1.0)
+
+    def _pose(self, X: Any, y: Any, sample_weight: Any) -> _Problem:
+        X, y, weights = self._fit_rows(X, y, sample_weight)
+        targets = self._targets(y)
+        if isinstance(self, PlanClassifier):
+            self.classes_ = np.unique(y)
+        costs = self._bound_costs()
+        data = standard(X, weights)
+        share = weights / weights.sum()
+        middle = share @ targets
+        root = np.sqrt(share)[:, None]
+        lasso = GroupLasso(data.Z * root, (targets - middle) * root)
+        return _Problem(costs, feature_prices(costs)[data.order], data, weights, targets, middle, lasso)
+
+    def _settle(self, problem: _Problem, start: Floats | None) -> Floats:
+        """Solve for this tradeoff and make the plan; returns the penalised coefficients, where the next may start."""
+        found = problem.lasso.solve(self.tradeoff * problem.prices + self.alpha, start)
+        if not found.converged:
+            warnings.warn(
+                f"{type(self).__name__} stopped {found.violation:g} short of the optimum: some features may be "
+                "nearly the same. Raise alpha, or remove one of them.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        beta = found.beta
+        if self.refit:
+            used = np.flatnonzero(beta.any(axis=1))
+            beta = np.zeros_like(beta)
+            beta[used] = least_squares(problem.lasso.Z[:, used], problem.lasso.Y)
+        self.n_iter_ = found.n_sweeps
+        self._finish(problem, beta)
+        return found.beta
+
+    def _targets(self, y: np.ndarray) -> Floats:
+        """What is fitted, row × output."""
+        raise NotImplementedError
+
+    def _finish(self, problem: _Problem, beta: Floats) -> None:
+        """Turn coefficients of standardised features into the plan."""
+        raise NotImplementedError
+
+
+class CostWeightedL1Regressor(PlanRegressor, _CostWeightedL1):
+    """A sparse linear regression whose penalty on each feature is its price.
+
+    Parameters: `tradeoff` is the price of a unit of cost in units of the mean loss, `alpha` a penalty on all features
+    alike. `refit` takes the shrinkage out: the penalty chooses the features, least squares weighs them.
+    """
+
+    def _targets(self, y: np.ndarray) -> Floats:
+        return y.astype(np.float64)[:, None]
+
+    def _finish(self, problem: _Problem, beta: Floats) -> None:
+        self.plan_ = self._one_node(problem.costs, problem.data, beta, problem.middle, problem.middle)
+
+
+class CostWeightedL1Classifier(PlanClassifier, _CostWeightedL1):
+    """A sparse linear classifier whose penalty on each feature is its price.
+
+    Squared loss on ±1, each class against the rest, one purse for all classes. The scores of two classes are brought to
+    log-odds by Platt's scaling, those of several to probabilities by linear discriminant analysis, both on the training
+    data. Parameters as for the regressor.
+    """
+
+    def _targets(self, y: np.ndarray) -> Floats:
+        return signs(y, self._find_classes(y))
+
+    def _finish(self, problem: _Problem, beta: Floats) -> None:
+        used = np.flatnonzero(beta.any(axis=1))
+        scores = problem.data.Z[:, used] @ beta[used] + problem.middle
+        link: Link = "logistic" if len(self.classes_) == 2 else "softmax"
+        if link == "logistic":
+            scale, offset = calibrated(scores, problem.targets, problem.weights)
+            matrix, prior = np.diag(scale), log_odds(problem.targets, problem.weights)
+        else:
+            matrix, offset = discriminant(scores, problem.targets > 0, problem.weights)
+            prior = log_shares(problem.targets, problem.weights)
+        constant = problem.middle @ matrix + offset
+        self.plan_ = self._one_node(problem.costs, problem.data, beta @ matrix, constant, prior, link, self.classes_)
+
+
+def _grid_of(problem: _Problem, alpha: float) -> np.ndarray:
+    """Tradeoffs from the first that buys a paid feature down to a thousandth of it."""
+    paid = problem.prices > 0
+    strength = problem.lasso.pull(~paid & (alpha == 0.0)) - alpha
+    first = float((strength[paid] / problem.prices[paid]).max(initial=0.0))
+    return np.geomspace(first, first * 1e-3, 8) if first > 0 else np.zeros(1)

@@ -1,0 +1,370 @@
+"""The price table: features need acquisitions, acquisitions have prices, each is paid once per row."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Protocol, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from miserly.costs import _files as files
+from miserly.costs._ledger import set_bits
+from miserly.files import write_whole
+
+
+class Measured(Protocol):
+    """What extractors took (see `miserly.runtime.Profile`)."""
+
+    @property
+    def needs(self) -> Mapping[str, tuple[str, ...]]: ...
+
+    def seconds(self, clock: Any, statistic: str) -> dict[str, float]: ...
+
+
+@dataclass(frozen=True)
+class CostTable:
+    """The bipartite relation *feature needs acquisitions*, with one price per acquisition.
+
+    A price per feature is one acquisition each; a group is an acquisition that several features share; a derived
+    feature needs the acquisitions of what it is derived from. `evaluation` is the price of running one weak learner
+    (one number, or one per learner), also paid once per row.
+    """
+
+    features: tuple[str, ...]
+    needs: Mapping[str, tuple[str, ...]]
+    prices: Mapping[str, float]
+    evaluation: float | tuple[float, ...] = 0.0
+    unit: str = "units"
+    named: bool = True
+    each: float | None = None
+
+    def __post_init__(self) -> None:
+        prices = {str(a): _price(f"the price of {a!r}", p) for a, p in dict(self.prices).items()}
+        features = tuple(str(f) for f in self.features)
+        if len(set(features)) < len(features):
+            twice = sorted(f for f, n in Counter(features).items() if n > 1)
+            raise ValueError(f"A feature is priced once, but {_some(twice)} stands twice. Remove the second line.")
+        given = {str(f): _names(f, a) for f, a in dict(self.needs).items()}
+        _same_features(features, given)
+        needs = {f: tuple(dict.fromkeys(str(a) for a in given[f])) for f in features}
+        for feature, wanted in needs.items():
+            unknown = [a for a in wanted if a not in prices]
+            if unknown:
+                raise ValueError(
+                    f"Feature {feature!r} needs {_some(unknown)}, which has no price. Add it to the acquisitions."
+                )
+        evaluation: float | tuple[float, ...]
+        if np.ndim(self.evaluation) == 0:
+            evaluation = _price("the price of an evaluation", self.evaluation)
+        else:
+            evaluation = tuple(_price("the price of an evaluation", e) for e in np.asarray(self.evaluation))
+        for name, value in (("features", features), ("needs", MappingProxyType(needs))):
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "prices", MappingProxyType(prices))
+        object.__setattr__(self, "evaluation", evaluation)
+
+    # ---- making one -------------------------------------------------------------------------------------------
+
+    @classmethod
+    def per_feature(
+        cls,
+        prices: Mapping[str, float] | ArrayLike,
+        *,
+        evaluation: float | Sequence[float] = 0.0,
+        unit: str = "units",
+    ) -> CostTable:
+        """One price per feature: a dict of names, or an array in the order of the columns."""
+        named = hasattr(prices, "items")
+        if named:
+            table = {str(name): price for name, price in prices.items()}  # type: ignore[union-attr]
+        else:
+            table = {f"x{i}": price for i, price in enumerate(np.asarray(prices).ravel())}
+        return cls(
+            features=tuple(table),
+            needs={f: (f,) for f in table},
+            prices=table,
+            evaluation=evaluation,  # type: ignore[arg-type]
+            unit=unit,
+            named=named,
+        )
+
+    @classmethod
+    def uniform(cls, price: float = 1.0, *, evaluation: float = 0.0, unit: str = "features") -> CostTable:
+        """The same price for every feature; it sizes itself to the data at fit."""
+        _price("the uniform price", price)
+        return cls(features=(), needs={}, prices={}, evaluation=evaluation, unit=unit, each=price)
+
+    @classmethod
+    def from_csv(cls, path: str | Path, *, evaluation: float = 0.0, unit: str = "units") -> CostTable:
+        """Read `feature,cost[,group,group_cost]`; with a group, `cost` is the price beyond the group's own."""
+        return cls(**files.from_records(files.read_csv(path), str(path)), evaluation=evaluation, unit=unit)
+
+    @classmethod
+    def from_frame(cls, frame: Any, *, evaluation: float = 0.0, unit: str = "units") -> CostTable:
+        """Read a dataframe (pandas, polars, pyarrow) with the columns of `from_csv`."""
+        return cls(**files.from_records(files.read_frame(frame), "the frame"), evaluation=evaluation, unit=unit)
+
+    @classmethod
+    def from_toml(cls, path: str | Path) -> CostTable:
+        """Read `unit`, `evaluation`, the `[acquisitions]` price table and `[features]`: what each needs."""
+        return cls(**files.read_toml(path))
+
+    @classmethod
+    def from_profile(
+        cls, profile: Measured, *, clock: str = "cpu", statistic: str = "mean", evaluation: float = 0.0
+    ) -> CostTable:
+        """Prices in milliseconds as measured on a sample of rows (`miserly.runtime.profile`)."""
+        prices = {name: 1e3 * seconds for name, seconds in profile.seconds(clock, statistic).items()}
+        needs = dict(profile.needs)
+        return cls(features=tuple(needs), needs=needs, prices=prices, evaluation=evaluation, unit="ms")
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> CostTable:
+        """Read a `.toml` or a `.csv` file of prices."""
+        return cls.from_toml(path) if Path(path).suffix == ".toml" else cls.from_csv(path)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as a plan file keeps it; `CostTable(**d)` gives the table back."""
+        evaluation = list(self.evaluation) if isinstance(self.evaluation, tuple) else self.evaluation
+        return {
+            "features": list(self.features),
+            "needs": {f: list(a) for f, a in self.needs.items()},
+            "prices": dict(self.prices),
+            "evaluation": evaluation,
+            "unit": self.unit,
+            "named": self.named,
+            "each": self.each,
+        }
+
+    def to_toml(self, path: str | Path) -> None:
+        """Write the file that `from_toml` reads."""
+        write_whole(path, files.as_toml(self.to_dict()))
+
+    def __repr__(self) -> str:
+        if self.each is not None:
+            return f"CostTable.uniform({self.each:g})"
+        return f"<CostTable: {len(self.features)} features, {len(self.prices)} acquisitions, in {self.unit}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_rebuild, (self.to_dict(),))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CostTable) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[Any, ...]:
+        prices, needs = tuple(self.prices.items()), tuple(self.needs[f] for f in self.features)
+        return (self.features, needs, prices, self.evaluation, self.unit, self.named, self.each)
+
+    # ---- asking it --------------------------------------------------------------------------------------------
+
+    @property
+    def acquisitions(self) -> tuple[str, ...]:
+        """The names of what is paid for, in the order of their numbers."""
+        return tuple(self.prices)
+
+    def price(self, features: Iterable[str]) -> float:
+        """What a set of features costs a row that owns nothing: the union of their acquisitions."""
+        wanted = 0
+        for feature in (features,) if isinstance(features, str) else features:
+            wanted |= self._mask_of(feature)
+        return math.fsum(self.price_list[a] for a in set_bits(wanted))
+
+    def marginal(self, owned: Iterable[str] = ()) -> dict[str, float]:
+        """What each feature would cost a row that owns these acquisitions already."""
+        have = 0
+        for name in owned:
+            if name not in self._number:
+                raise KeyError(f"No acquisition is called {name!r}. There are: {_some(self.acquisitions)}.")
+            have |= 1 << self._number[name]
+        return {f: math.fsum(self.price_list[a] for a in set_bits(m & ~have)) for f, m in self._masks.items()}
+
+    def restrict(self, features: Iterable[str]) -> CostTable:
+        """The table of these features alone, with only the acquisitions that they need."""
+        kept = tuple(str(f) for f in features)
+        for feature in kept:
+            self._mask_of(feature)
+        needs = {f: self.needs[f] for f in kept}
+        wanted = {a for acquisitions in needs.values() for a in acquisitions}
+        return replace(self, features=kept, needs=needs, prices={a: p for a, p in self.prices.items() if a in wanted})
+
+    def scaled(self, factor: float) -> CostTable:
+        """All prices times a factor: another unit."""
+        evaluation = tuple(e * factor for e in self.evaluation) if isinstance(self.evaluation, tuple) else None
+        return replace(
+            self,
+            prices={a: p * factor for a, p in self.prices.items()},
+            evaluation=self.evaluation * factor if evaluation is None else evaluation,  # type: ignore[operator]
+            each=None if self.each is None else self.each * factor,
+        )
+
+    def bind(self, columns: Sequence[str] | SupportsIndex) -> CostTable:
+        """The table in the order of a data set's columns (their names, or their number); refuses a mismatch."""
+        if isinstance(columns, SupportsIndex):
+            names, n_columns = None, columns.__index__()
+        else:
+            names, n_columns = tuple(str(c) for c in columns), len(columns)
+        if self.each is not None:
+            made = names or tuple(f"x{i}" for i in range(n_columns))
+            needs, prices = {f: (f,) for f in made}, dict.fromkeys(made, self.each)
+            named = names is not None
+            return replace(self, features=made, needs=needs, prices=prices, each=None, named=named)
+        if names is None or not self.named:
+            if n_columns != len(self.features):
+                raise ValueError(
+                    f"The cost table prices {len(self.features)} features, X has {n_columns} columns. "
+                    "Give one price per column, in the order of the columns."
+                )
+            return self if names is None else self._renamed(names)
+        missing = [f for f in names if f not in self.needs]
+        if missing:
+            raise ValueError(
+                f"The cost table prices {len(self.features)} features, X has {n_columns}: missing {_some(missing)}. "
+                "Add a price for each; there is no default price."
+            )
+        known = set(names)
+        extra = [f for f in self.features if f not in known]
+        if extra:
+            raise ValueError(
+                f"The cost table prices {_some(extra)}, which X has not. "
+                "Check the names, or use costs.restrict(X.columns)."
+            )
+        return self if names == self.features else replace(self, features=names)
+
+    def describe(self) -> str:
+        """The table in words: each acquisition, its price, and the features that it serves."""
+        if self.each is not None:
+            return f"every feature costs {self.each:g} {self.unit}; evaluation {self.evaluation_text}"
+        served: dict[str, list[str]] = {a: [] for a in self.prices}
+        for feature, wanted in self.needs.items():
+            for acquisition in wanted:
+                served[acquisition].append(feature)
+        width = max((len(a) for a in self.prices), default=0)
+        lines = [
+            f"{len(self.features)} features, {len(self.prices)} acquisitions, "
+            f"{math.fsum(self.price_list):g} {self.unit} in all; evaluation {self.evaluation_text}"
+        ]
+        for acquisition, price in sorted(self.prices.items(), key=lambda item: item[1]):
+            lines.append(f"  {acquisition:<{width}}  {price:>10g}  {_some(served[acquisition], 6)}")
+        return "\n".join(lines)
+
+    @property
+    def evaluation_text(self) -> str:
+        """The price of an evaluation in words: always shown, since it is zero unless given."""
+        if isinstance(self.evaluation, tuple):
+            return f"{min(self.evaluation):g} to {max(self.evaluation):g} per learner"
+        return f"{self.evaluation:g} per learner"
+
+    # ---- numbers for the kernels and the ledger ---------------------------------------------------------------
+
+    @cached_property
+    def price_list(self) -> tuple[float, ...]:
+        """The price of each acquisition, by number."""
+        return tuple(self.prices.values())
+
+    @cached_property
+    def feature_masks(self) -> tuple[int, ...]:
+        """The acquisitions that each feature needs, as the bits of an integer."""
+        return tuple(self._masks[f] for f in self.features)
+
+    @cached_property
+    def needs_words(self) -> NDArray[np.uint64]:
+        """The acquisitions that each feature needs as 64-bit words, for the kernels."""
+        n_words = max(1, -(-len(self.prices) // 64))
+        raw = b"".join(mask.to_bytes(n_words * 8, "little") for mask in self.feature_masks)
+        return np.frombuffer(raw, "<u8").reshape(-1, n_words)
+
+    def evaluation_prices(self, n_learners: int) -> tuple[float, ...]:
+        """The price of each of a dictionary's learners."""
+        if not isinstance(self.evaluation, tuple):
+            return (self.evaluation,) * n_learners
+        if len(self.evaluation) != n_learners:
+            raise ValueError(
+                f"The cost table has {len(self.evaluation)} evaluation prices, the dictionary {n_learners} learners. "
+                "Give one price for all, or one for each learner."
+            )
+        return self.evaluation
+
+    @cached_property
+    def _number(self) -> dict[str, int]:
+        return {a: i for i, a in enumerate(self.prices)}
+
+    @cached_property
+    def _masks(self) -> dict[str, int]:
+        return {f: sum(1 << self._number[a] for a in wanted) for f, wanted in self.needs.items()}
+
+    def _mask_of(self, feature: str) -> int:
+        if self.each is not None:
+            raise KeyError("A uniform cost table has no features before it is bound to data: costs.bind(names) first.")
+        if feature not in self._masks:
+            raise KeyError(f"The cost table has no feature {feature!r}. It prices: {_some(self.features)}.")
+        return self._masks[feature]
+
+    def _renamed(self, names: tuple[str, ...]) -> CostTable:
+        """Put column names in place of the invented ones; one-to-one acquisitions take the name too."""
+        own = {
+            a: new
+            for old, new in zip(self.features, names)
+            for a in self.needs[old]
+            if self.needs[old] == (old,) == (a,)
+        }
+        taken = set(self.prices) - set(own)
+        clash = [name for name in own.values() if name in taken]
+        if clash:
+            raise ValueError(f"The column {clash[0]!r} has the name of a shared acquisition. Rename one of them.")
+        return replace(
+            self,
+            features=names,
+            needs={new: tuple(own.get(a, a) for a in self.needs[old]) for old, new in zip(self.features, names)},
+            prices={own.get(a, a): p for a, p in self.prices.items()},
+            named=True,
+        )
+
+
+def _rebuild(fields: dict[str, Any]) -> CostTable:
+    return CostTable(**fields)
+
+
+def _price(what: str, price: Any) -> float:
+    try:
+        number = float(price)
+    except OverflowError:
+        number = math.inf
+    except (TypeError, ValueError):
+        raise ValueError(f"{what} must be a number, got {price!r}.") from None
+    if not (math.isfinite(number) and number >= 0):
+        raise ValueError(f"{what} must be finite and not negative, got {number:g}. Give its real price.")
+    return number
+
+
+def _names(feature: str, needs: Any) -> tuple[str, ...]:
+    if isinstance(needs, str):
+        return (needs,)
+    if not isinstance(needs, Iterable):
+        raise ValueError(f"Feature {feature!r} needs a list of acquisitions, got {needs!r}. Prices stand elsewhere.")
+    return tuple(needs)
+
+
+def _same_features(features: tuple[str, ...], needs: Mapping[str, Any]) -> None:
+    lost = [f for f in features if f not in needs]
+    if lost:
+        raise ValueError(f"No needs are given for {_some(lost)}. Add what each needs (an empty list if it is free).")
+    known = set(features)
+    extra = [f for f in needs if f not in known]
+    if extra:
+        raise ValueError(f"Needs are given for {_some(extra)}, which the features do not list.")
+
+
+def _some(names: Sequence[str], limit: int = 5) -> str:
+    shown = ", ".join(repr(n) for n in list(names)[:limit])
+    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"

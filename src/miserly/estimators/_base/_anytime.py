@@ -1,0 +1,39 @@
+"""Models with one training for all budgets."""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any, Self
+
+import numpy as np
+
+from miserly.estimators._base._base import PlanEstimator
+from miserly.plan import Plan
+
+
+class Anytime(PlanEstimator):
+    """An estimator whose plan holds the whole curve; `budget`, its cost axis, cuts the plan and changes nothing else.
+
+    Those who build on this have the parameter `budget` and set `plan_ = self._cut(plan)`.
+    """
+
+    cost_axis = "budget"
+    budget: float | None
+
+    def within(self, budget: float | None) -> Self:
+        """The same fitted model for another budget, without another training."""
+        model = copy.copy(self).set_params(budget=budget)
+        model.plan_ = model._cut(getattr(self, "_whole", self._fitted_plan()))
+        return model
+
+    def _cut(self, whole: Plan) -> Plan:
+        self._whole = whole
+        return whole if self.budget is None else whole.truncate(self.budget)
+
+    def suggest_grid(self, y: Any, n_points: int = 8) -> np.ndarray:
+        """Budgets from the cheapest purchase to the price of everything."""
+        costs = self._given_costs()
+        prices = [p for p in costs.price_list if p > 0] or [costs.each or 1.0]
+        everything = math.fsum(prices) if costs.each is None else 100.0 * costs.each
+        return np.geomspace(min(prices), everything, n_points)

@@ -1,0 +1,223 @@
+"""What all estimators share: the border where data and prices are checked, and predictions read off the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from miserly.boosting import BinnedDataset
+from miserly.costs import CostTable
+from miserly.datasets import RowStream
+from miserly.estimators._base._categories import as_codes, find_categories
+from miserly.plan import Charge, Plan, Trees, refuse_missing
+
+BLOCK_CELLS = 1 << 22
+
+
+class PlanEstimator(BaseEstimator):
+    """An estimator whose fitted state is `plan_`. `cost_axis` names the parameter that trades quality for cost."""
+
+    cost_axis: ClassVar[str]
+    plan_: Plan
+    categories_: dict[str, tuple[Any, ...]]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "plan_")
+
+    def predict(self, X: Any, budget: float | None = None, confidence: float | None = None) -> np.ndarray:
+        """Answers; with a budget, each row stops before the purchase that would exceed it. With `confidence`, a
+        probability, it stops before the next purchase as soon as its most probable class reaches that."""
+        return self._by_blocks(X, lambda plan, block: plan.predict(block, budget=budget), confidence)
+
+    def predict_cost(
+        self, X: Any, budget: float | None = None, charge: Charge | None = None, confidence: float | None = None
+    ) -> np.ndarray:
+        """What each row pays; `charge` prices whole learners or only the paths walked ("learner", "path")."""
+        return self._by_blocks(
+            X, lambda plan, block: plan.predict_cost(block, budget=budget, charge=charge), confidence
+        )
+
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """Answers after each stage."""
+        plan = self._fitted_plan()
+        return (plan.read(stage.z) for stage in plan.stages(self._dense(X)))
+
+    def staged_cost(self, X: Any) -> Iterator[np.ndarray]:
+        """What each row has paid after each stage."""
+        return (stage.cost for stage in self._fitted_plan().stages(self._dense(X)))
+
+    def _by_blocks(
+        self, X: Any, ask: Callable[[Plan, np.ndarray], np.ndarray], confidence: float | None = None
+    ) -> np.ndarray:
+        """Ask the plan, block by block if X is sparse and no gate compares rows."""
+        plan = self._fitted_plan()
+        plan = plan if confidence is None else plan.stopping(confidence)
+        if isinstance(X, (BinnedDataset, RowStream)):
+            return np.concatenate([ask(plan, block) for block in self._streamed(X, plan)])
+        X = self._checked(X)
+        if not issparse(X) or plan.by_query:
+            return ask(plan, X.toarray() if issparse(X) else X)
+        return np.concatenate([ask(plan, block) for _, block in dense_blocks(X)])
+
+    def _streamed(self, X: BinnedDataset | RowStream, plan: Plan) -> Iterator[np.ndarray]:
+        """The rows of files or of data in bins, a block at a time."""
+        if plan.by_query:
+            raise ValueError("This plan compares the rows of a query, which blocks would part. Give X as an array.")
+        if tuple(plan.costs.features) != X.features and X.named:
+            raise ValueError(
+                "X has other features than the model was fitted on. Give the same columns in the same order."
+            )
+        if isinstance(X, RowStream):
+            return (block.X for block in X)
+        if not isinstance(plan.dictionary, Trees):
+            raise ValueError("Only trees can be asked about data in bins. Give the values themselves.")
+        trees = plan.dictionary
+        for f, threshold, inner in zip(trees.feature, trees.threshold, trees.left != np.arange(len(trees.left))):
+            if inner:
+                X.data.cut(int(f), float(threshold))
+        return (block for _, block in X.blocks(plan.used_features))
+
+    def _name_features(self, n_features: int, names: Sequence[str] | None) -> None:
+        """What scikit-learn's checks would have set."""
+        self.n_features_in_ = n_features
+        if names is not None:
+            self.feature_names_in_ = np.array(names, object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _dense(self, X: Any) -> np.ndarray:
+        X = self._checked(X)
+        return X.toarray() if issparse(X) else X
+
+    def _fitted_plan(self) -> Plan:
+        check_is_fitted(self)
+        return self.plan_
+
+    @property
+    def selected_features_(self) -> list[str]:
+        """The features that the model may look at. With `CostTable.uniform()` this is feature selection."""
+        plan = self._fitted_plan()
+        return [plan.costs.features[f] for f in plan.used_features]
+
+    def _checked(self, X: Any) -> Any:
+        """New data, as the plan reads them; sparse ones stay sparse, those in bins stay there."""
+        if isinstance(X, BinnedDataset):
+            if X.shape[1] != self.n_features_in_:
+                raise ValueError(f"X has {X.shape[1]} features, the model was fitted on {self.n_features_in_}.")
+            return X
+        return validate_data(self, as_codes(X, self.categories_), reset=False, accept_sparse="csr", **self._numbers)
+
+    def _fit_data(
+        self, X: Any, y: Any, sample_weight: Any = None, *, y_numeric: bool, keep_rows: bool = False
+    ) -> tuple[Any, np.ndarray, np.ndarray | None]:
+        """Check parameters, data and weights; X stays as it is if it is a float array already.
+
+        Rows of weight zero are as if they were not there, unless the caller must `keep_rows`.
+        """
+        self._validate_params()
+        self.categories_ = find_categories(X)
+        X = as_codes(X, self.categories_)
+        labels = np.asarray(y)
+        if labels.ndim == 1 and labels.dtype == object:
+            refuse_missing(labels, "y", "label")
+        X, y = validate_data(self, X, y, accept_sparse="csc", y_numeric=y_numeric, **self._numbers)
+        weight = row_weights(sample_weight, X.shape[0])
+        if weight is not None and not keep_rows and not weight.all():
+            present = np.flatnonzero(weight)
+            X, y, weight = X[present], y[present], weight[present]
+        return X, y, weight
+
+    @property
+    def _numbers(self) -> dict[str, Any]:
+        """What values may be: NaN is a missing value, for those that can do with it."""
+        finite: Any = "allow-nan" if self.__sklearn_tags__().input_tags.allow_nan else True
+        return {"dtype": [np.float64, np.float32], "ensure_all_finite": finite}
+
+    def _category_notes(self) -> dict[str, Any]:
+        """For the plan's notes: which code stands for which category."""
+        return {"categories": {f: list(c) for f, c in self.categories_.items()}} if self.categories_ else {}
+
+    def _given_costs(self) -> CostTable:
+        """The user's prices; there is no default price."""
+        costs: CostTable | None = getattr(self, "costs", None)
+        if costs is None:
+            raise ValueError(
+                f"{type(self).__name__} needs the price of each feature: costs=CostTable.per_feature({{...}}), "
+                "CostTable.from_csv(...), or, if all cost the same, costs=CostTable.uniform()."
+            )
+        return costs
+
+    def _bound_costs(self) -> CostTable:
+        """The user's prices in the order of the columns."""
+        names = getattr(self, "feature_names_in_", None)
+        return self._given_costs().bind(self.n_features_in_ if names is None else [str(n) for n in names])
+
+
+class PlanRegressor(RegressorMixin, PlanEstimator):
+    """A regressor that answers with numbers."""
+
+
+class PlanClassifier(ClassifierMixin, PlanEstimator):
+    """A classifier: labels are part of the plan."""
+
+    classes_: np.ndarray
+
+    def predict_proba(self, X: Any, budget: float | None = None, confidence: float | None = None) -> np.ndarray:
+        """Probability of each class, in the order of `classes_`."""
+        return self._by_blocks(X, lambda plan, block: plan.predict_proba(block, budget=budget), confidence)
+
+    def decision_function(self, X: Any, budget: float | None = None, confidence: float | None = None) -> np.ndarray:
+        """Raw scores: one per row for two classes, one per class otherwise."""
+        return self._by_blocks(X, lambda plan, block: plan.score(block, budget=budget), confidence)
+
+    def _find_classes(self, y: np.ndarray) -> np.ndarray:
+        """The classes in order; an error if there is only one."""
+        check_classification_targets(y)
+        classes = np.unique(y)
+        if len(classes) < 2:
+            raise ValueError(
+                f"y holds one class only, {classes[0]!r} ({type_of_target(y)}): a classifier needs at least two "
+                "classes. Give data that has both."
+            )
+        return classes
+
+
+def dense_blocks(X: Any) -> Iterator[tuple[slice, np.ndarray]]:
+    """A matrix as it is; a sparse one as blocks of rows that are not."""
+    if not issparse(X):
+        yield slice(0, len(X)), X
+        return
+    lines, size = X.tocsr(), max(1, BLOCK_CELLS // max(1, X.shape[1]))
+    for first in range(0, X.shape[0], size):
+        yield slice(first, min(first + size, X.shape[0])), lines[first : first + size].toarray()
+
+
+def row_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
+    """Weights of rows, one each, none negative, not all zero."""
+    if sample_weight is None:
+        return None
+    weight = np.asarray(sample_weight, np.float64)
+    if weight.ndim == 0:
+        weight = np.full(n_rows, float(weight))
+    if weight.shape != (n_rows,):
+        raise ValueError(f"sample_weight has the shape {weight.shape}, X {n_rows} rows. Give one weight per row.")
+    if not np.isfinite(weight).all() or (weight < 0).any():
+        worst = int(np.argmax(~np.isfinite(weight) | (weight < 0)))
+        raise ValueError(
+            f"sample_weight holds {weight[worst]:g} at row {worst} (from 0). Weights are finite numbers, 0 or more."
+        )
+    if not weight.any():
+        raise ValueError("sample_weight is zero for all rows: nothing is left to learn from.")
+    return weight

@@ -1,0 +1,65 @@
+"""What estimators over weak learners share: data, here or on a cluster, made into learners, targets and weights."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from miserly.boosting import backend_for
+from miserly.estimators._base._base import PlanEstimator, PlanRegressor
+from miserly.estimators._base._dictionary import Learners, find_learners, reads_missing
+
+Floats = NDArray[np.float64]
+MOST = 1e150
+
+
+class Ready(NamedTuple):
+    """Learners over the rows of a fit, their labels, targets (row × output) and weights."""
+
+    learners: Learners
+    y: np.ndarray
+    targets: Floats
+    weights: Floats
+
+
+class LearnerEstimator(PlanEstimator):
+    """An estimator that weighs learners of a `dictionary` and knows its rows through a design only."""
+
+    dictionary: Any
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = reads_missing(self.dictionary)
+        return tags
+
+    def _ready(self, X: Any, y: Any, sample_weight: Any, backend: Any) -> Ready:
+        """Checked data as learners. Rows elsewhere stay there; labels and weights come."""
+        X, y, weights = self._taken(X, y, sample_weight, backend)
+        if self.categories_ and self.dictionary is None:
+            raise ValueError(
+                f"{type(self).__name__} over raw features is linear and cannot read categories as numbers: "
+                f"{sorted(self.categories_)}. Give one column per category, or a dictionary of trees."
+            )
+        if isinstance(self, PlanRegressor) and np.abs(y).max() > MOST:
+            raise ValueError(f"y has numbers beyond {MOST:g}, whose squares cannot be added up. Divide y by something.")
+        targets = self._targets(y)
+        learners = find_learners(self.dictionary, self._bound_costs(), X, y, weights)
+        return Ready(learners, y, targets, np.ones(len(y)) if weights is None else weights)
+
+    def _taken(self, X: Any, y: Any, sample_weight: Any, backend: Any) -> tuple[Any, np.ndarray, Floats | None]:
+        numeric = isinstance(self, PlanRegressor)
+        backend = backend_for(X) if backend is None else backend
+        if backend is None:
+            return self._fit_data(X, y, sample_weight, y_numeric=numeric)
+        self._validate_params()
+        backend.take(X, y, None, sample_weight, numeric=numeric, missing=reads_missing(self.dictionary))
+        self._name_features(backend.shape[1], backend.features)
+        self.categories_ = backend.categories
+        table = backend.table()
+        return table, table.y, table.weight
+
+    def _targets(self, y: np.ndarray) -> Floats:
+        """What is fitted, row × output."""
+        raise NotImplementedError

@@ -1,0 +1,493 @@
+"""Anytime Feature Representations (Xu, Kusner, Huang, Weinberger, ICML 2013): an SVM that may be stopped at any cost.
+
+A row is mapped to dimensions that are sums of cost-sensitive trees, φ^s = Σ_t h_t^s, and a linear SVM stands on them.
+Each dimension starts with a tree of the Greedy Miser; each later tree minimises ½ mean (g + h)² + λ · (price of what
+it is first to use), with g the gradient of the SVM's soft errors on rows that it was not fitted to, through its
+optimality conditions (`solvers.nested_svm`). After S dimensions λ is halved and S more are appended. Before anything
+is bought, trees and SVM are stored as a stage: what is answered if the money ends here.
+
+Where evaluating so many trees is dear, the miser does not begin anew at each λ, it goes on: S/2 trees, together one
+dimension, then λ falls by √2.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.utils import check_random_state
+from sklearn.utils.class_weight import compute_class_weight
+
+from miserly.boosting import BinnedData, Boosted, Limits, LocalBackend, ModelPricing, Round, Settings, bin_data, boost
+from miserly.costs import CostTable, set_bits
+from miserly.estimators._base import Anytime, PlanClassifier, constraints
+from miserly.estimators.afr._nested_svm import NestedSVM
+from miserly.kernels.threads import threads
+from miserly.plan import EXIT, Node, Plan, stack_trees
+from miserly.solvers import Inside, minimise, platt
+
+Floats = NDArray[np.float64]
+Table = dict[str, np.ndarray]
+START_RATE = 0.1
+LEAST_C, MOST_C, STEP_OF_C, MOST_STEP = 1e-3, 1e3, 10.0, 0.5
+ENOUGH_TO_CALIBRATE = 50
+RISE, MOST_RISE, MOST_HALVES = 1.25, 4.0, 5
+DEAR = 0.1  # of what is spent, for evaluating a level's trees
+FROM_HERE = Boosted(np.zeros(1), 0.0, (), ())
+
+
+@dataclass(frozen=True)
+class AFRStage:
+    """How one class against the rest is read at a stage: J = b + Σ_t w[dims[t]] h_t, log-odds = scale · J + offset."""
+
+    output: int
+    trees: NDArray[np.int32]
+    dims: NDArray[np.intp]
+    w: Floats
+    b: float
+    C: float
+    scale: float
+    offset: float
+
+
+class _Hinge:
+    """The loss of each dimension's first tree: ½μ max(0, 1 − yf)². `step` is what the last tree added to f."""
+
+    n_outputs = 1
+
+    def __init__(self, y: Floats, weights: Floats, score: Floats | None) -> None:
+        self.y, self.weights, self.step = y, weights, np.zeros(len(y))
+        self.score = np.full(len(y), float(np.average(y, weights=weights))) if score is None else score
+
+    def constant(self, y: np.ndarray, weight: Any = None) -> np.ndarray:
+        return self.score[:1]
+
+    def gradients(self, y: np.ndarray, score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        slack = np.maximum(0.0, 1.0 - self.y * score)
+        return self.weights * self.y * slack, self.weights * (slack > 0)
+
+    def value(self, y: np.ndarray, score: np.ndarray, weight: Any = None) -> float:
+        self.step, self.score = score[0] - self.score, score[0].copy()
+        return 0.5 * float(np.mean(self.weights * np.maximum(0.0, 1.0 - self.y * self.score) ** 2))
+
+
+class _SoftErrors:
+    """AFR's loss as a function of one dimension, in units of the score.
+
+    The gradient is divided by |w_s|, so that what a tree gains compares with λ whatever the size of w. The curvature
+    told with it, the mean one of the validation rows' loss, makes a step a part of what a row's score must move.
+    """
+
+    n_outputs = 1
+
+    def __init__(self, svm: NestedSVM, s: int) -> None:
+        self.svm, self.s = svm, s
+
+    def constant(self, y: np.ndarray, weight: Any = None) -> np.ndarray:
+        return np.zeros(1)
+
+    def gradients(self, y: np.ndarray, score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        svm, size = self.svm, abs(float(self.svm.w[self.s]))
+        soft = svm.soft_errors(svm.valid)
+        curve = svm.a**2 * size * float(np.mean(soft * (1.0 - soft))) if len(soft) else 0.0
+        slope = svm.slope(self.s)
+        return -slope[None] / size if size else np.zeros_like(score), np.full_like(score, curve)
+
+    def value(self, y: np.ndarray, score: np.ndarray, weight: Any = None) -> float:
+        self.svm.change(self.s, score[0])
+        return self.svm.loss()
+
+
+@dataclass
+class _Machine:
+    """One class against the rest: its SVM and the trees under it, by number and by the dimension they belong to.
+
+    `score` is what the miser's trees that go on have come to, for T and V.
+    """
+
+    output: int
+    svm: NestedSVM
+    trees: list[int] = field(default_factory=list)
+    dims: list[int] = field(default_factory=list)
+    score: Floats | None = None
+    changed: bool = False
+    idle: bool = False
+
+    @property
+    def held_out(self) -> slice:
+        """The rows O."""
+        return slice(self.svm.n_seen, None)
+
+    def errors(self) -> float:
+        """Soft errors of the rows held out."""
+        return float(self.svm.weights[self.held_out] @ self.svm.soft_errors(self.held_out))
+
+    def learn_penalty(self) -> None:
+        """A step along the gradient of the soft errors in log C, on the rows that no tree has seen."""
+        svm, n = self.svm, len(self.svm.y) - self.svm.n_seen
+        if n:
+            step = STEP_OF_C * svm.penalty * svm.slope_of_penalty(self.held_out) / n
+            C = svm.penalty * math.exp(-max(-MOST_STEP, min(MOST_STEP, step)))
+            svm.penalty = max(LEAST_C / svm.n_train, min(MOST_C / svm.n_train, C))
+
+    def stage(self) -> AFRStage:
+        """The SVM fitted to all rows; its scores calibrated on the rows held out, or on all that it was not fitted to
+        while it was learned, or, if there are none, on all."""
+        svm = self.svm
+        everyone = Inside(svm.phi, svm.y, svm.penalty * svm.n_train / len(svm.y), svm.weights)
+        w, b, _ = minimise(everyone, svm.w, svm.b)
+        enough = len(svm.y) - svm.n_seen >= ENOUGH_TO_CALIBRATE
+        rest = self.held_out if enough else slice(svm.n_train % len(svm.y), None)
+        scale, offset = platt(svm.phi[rest] @ w + b, svm.y[rest] > 0, svm.weights[rest])
+        trees, dims = np.array(self.trees, np.int32), np.array(self.dims)
+        return AFRStage(self.output, trees, dims, w, b, svm.penalty, scale, offset)
+
+
+class _Growth:
+    """The fit: the outer loop is λ, the inner loop the classes, which share what is bought."""
+
+    def __init__(
+        self, model: AFRClassifier, machines: list[_Machine], binned: BinnedData, held_out: np.ndarray, costs: CostTable
+    ) -> None:
+        self.model, self.machines, self.binned, self.held_out, self.costs = model, machines, binned, held_out, costs
+        self.limits = Limits(model.max_depth, None, model.min_samples_leaf)
+        self.tables: list[Table] = []
+        self.stages: list[AFRStage] = []
+        self.trace: list[tuple[float, ...]] = []
+        self.evaluation, self.n_stored = float(np.max(costs.evaluation, initial=0.0)), 0
+        self.shop = ModelPricing(costs, 0.0)
+        self.cheapest = min((p for p in costs.price_list if p > 0), default=1.0)
+        self.goes_on, self.n_rounds = False, model.n_dims
+
+    def run(self) -> None:
+        """λ by halves, until all levels are done or nothing is left to buy and to improve."""
+        lam = self._first_tradeoff() if self.model.tradeoff0 is None else float(self.model.tradeoff0)
+        done = 0.0
+        while done < self.model.n_levels:
+            self.goes_on = self._is_dear()
+            halves = 0.5 if self.goes_on else 1.0
+            self.n_rounds = math.ceil(halves * self.model.n_dims)
+            while self._leaps(lam) and self._fill(lam):
+                pass
+            self._levels(lam)
+            if all(machine.idle for machine in self.machines) and (lam == 0.0 or self.shop.owned.all()):
+                break
+            lam /= 2.0**halves
+            done += halves
+        self.store()
+
+    def _is_dear(self) -> bool:
+        """Whether evaluating the trees of a level costs too much of what is spent for the next level to begin anew."""
+        n_trees = len(self.machines) * self.model.n_dims * (1 + self.model.n_trees_per_dim)
+        return self.evaluation * n_trees > DEAR * (self._spent(self.shop) + self.evaluation * len(self.tables))
+
+    def _levels(self, lam: float) -> None:
+        self.shop = self._shop(lam)
+        for machine in self.machines:
+            self._level(machine)
+        if self.shop.evaluation:
+            self.store()
+
+    def _shop(self, lam: float) -> ModelPricing:
+        """What is owned already is free."""
+        shop = ModelPricing(self.costs, lam)
+        shop.own(np.flatnonzero(self.shop.owned))
+        return shop
+
+    def _spent(self, shop: ModelPricing) -> float:
+        return math.fsum(p for p, owned in zip(self.costs.price_list, shop.owned) if owned)
+
+    def _leaps(self, lam: float) -> bool:
+        """Whether the first trees of a level would multiply what is spent, so that budgets between get nothing."""
+        spent = self._spent(self.shop)
+        return bool(spent) and self._bought_at(lam) > MOST_RISE * spent
+
+    def _bought_at(self, lam: float) -> float:
+        """What all that is owned costs after the first trees of a level."""
+        shop = self._shop(lam)
+        for machine in self.machines:
+            self._start(machine, self.n_rounds, shop)
+        return self._spent(shop)
+
+    def _fill(self, lam: float) -> bool:
+        """A level with the features that leave no gap, at the first λ, down to a small part, at which one pays."""
+        everything, spent = self.binned, self._spent(self.shop)
+        self.binned = self._within_reach()
+        for halves in range(MOST_HALVES):
+            if self._bought_at(lam / 2.0**halves) > spent:
+                self._levels(lam / 2.0**halves)
+                break
+        self.binned = everything
+        return self._spent(self.shop) > spent
+
+    def _within_reach(self) -> BinnedData:
+        """The data with those features that do not multiply what is spent; with all before the first purchase."""
+        spent = self._spent(self.shop)
+        if not spent:
+            return self.binned
+        missing = np.array(self.costs.price_list) * ~self.shop.owned
+        prices = [math.fsum(missing[a] for a in set_bits(mask)) for mask in self.costs.feature_masks]
+        usable = np.array(prices) <= (MOST_RISE - 1.0) * spent
+        return replace(self.binned, n_bins=np.where(usable, self.binned.n_bins, 0))
+
+    def _first_tradeoff(self) -> float:
+        """The largest λ, by halves from where nothing can pay, at which the first tree of some class pays."""
+        lam, least = 1.0 / self.cheapest, 1e-12 / max(*self.costs.price_list, self.cheapest)
+        while lam > least:
+            if any(self._start(machine, 1, self._shop(lam)).rounds for machine in self.machines):
+                break
+            lam /= 2.0
+        return lam if any(self.costs.price_list) else 0.0
+
+    def _level(self, machine: _Machine) -> None:
+        """More dimensions at the present λ; taken back if they bought nothing and did not help the rows held out."""
+        svm = machine.svm
+        n_dims, n_trees, C, changed = svm.n_dims, len(machine.trees), svm.penalty, machine.changed
+        score = machine.score
+        n_owned, figure, first = int(self.shop.owned.sum()), machine.errors(), len(self.tables)
+        n_stages, n_stored = len(self.stages), self.n_stored
+        self._start(machine, self.n_rounds, self.shop, keep=True)
+        if not machine.idle or int(self.shop.owned.sum()) > n_owned:
+            machine.learn_penalty()
+            for s in range(n_dims, svm.n_dims):
+                self._improve(machine, s)
+        machine.idle = int(self.shop.owned.sum()) == n_owned and not machine.errors() < figure
+        if machine.idle:
+            svm.keep(n_dims)
+            svm.penalty, machine.changed, machine.score = C, changed, score
+            del machine.trees[n_trees:], machine.dims[n_trees:], self.tables[first:]
+            self.stages[n_stages:] = [stage for stage in self.stages[n_stages:] if stage.output != machine.output]
+            self.n_stored = n_stored
+
+    def _start(self, machine: _Machine, n_rounds: int, shop: ModelPricing, keep: bool = False) -> Boosted:
+        """Rounds of the Greedy Miser: from nothing, each tree that is kept begins a dimension; or from where the last
+        ones ended, and they are one dimension."""
+        svm = machine.svm
+        n_dims, unit = svm.n_dims, START_RATE**2 if self.goes_on else START_RATE
+        loss = _Hinge(svm.y[: svm.n_seen], svm.weights[: svm.n_seen], machine.score if self.goes_on else None)
+
+        def after(this: Round, _: Any) -> bool:
+            [table], [tree] = this.tables, this.trees
+            if tree.bought or self._is_dearer():
+                self.store()
+            table["value"] /= unit
+            column = np.concatenate([loss.step / unit, self._of_held_out(table)])
+            if self.goes_on and svm.n_dims > n_dims:
+                svm.change(n_dims, svm.phi[:, n_dims] + column)
+            else:
+                svm.add(column)
+            if self.goes_on:
+                machine.score = loss.score
+                machine.learn_penalty()
+            self._keep(machine, table, svm.n_dims - 1)
+            return False
+
+        return self._boost(self.binned, shop, loss, loss.score, n_rounds, START_RATE, after if keep else None)
+
+    def _improve(self, machine: _Machine, s: int) -> None:
+        """Trees along the gradient of the soft errors, until there are more errors on the rows held out."""
+        svm = machine.svm
+        old, errors = svm.phi[:, s].copy(), machine.errors()
+
+        def after(this: Round, _: Any) -> bool:
+            nonlocal old, errors
+            [table], [tree] = this.tables, this.trees
+            new = svm.phi[:, s].copy()
+            new[svm.n_seen :] += self._of_held_out(table)
+            svm.change(s, new)
+            if machine.errors() > errors:
+                svm.change(s, old)
+                self.shop.give_back()
+                return True
+            if tree.bought or self._is_dearer():
+                svm.change(s, old)
+                self.store()
+                svm.change(s, new)
+            self._keep(machine, table, s)
+            machine.learn_penalty()
+            old, errors = new, machine.errors()
+            return False
+
+        if svm.w[s]:
+            how = (self.model.n_trees_per_dim, self.model.learning_rate)
+            self._boost(self._within_reach(), self.shop, _SoftErrors(svm, s), old, *how, after)
+
+    def _boost(
+        self, data: BinnedData, shop: ModelPricing, loss: Any, score: Floats, n_rounds: int, rate: float, after: Any
+    ) -> Boosted:
+        backend = LocalBackend(data, score, loss)
+        backend.resume(score[None, : data.n_rows], {})
+        return boost(backend, shop, Settings(n_rounds, rate, self.limits), 1, after, FROM_HERE)
+
+    def _keep(self, machine: _Machine, table: Table, s: int) -> None:
+        machine.trees.append(len(self.tables))
+        machine.dims.append(s)
+        machine.changed = True
+        self.tables.append(table)
+        if machine.output == 0:
+            w = np.zeros(2)
+            w[: machine.svm.n_dims] = machine.svm.w[:2]
+            self.trace.append((*w, machine.svm.b, machine.svm.penalty))
+
+    def _of_held_out(self, table: Table) -> Floats:
+        return stack_trees([table]).evaluate(self.held_out, 0)
+
+    def _is_dearer(self) -> bool:
+        """Whether evaluating the trees since the last stage has raised the cost by so much that it is worth a stage."""
+        now, before = (self.evaluation * n for n in (len(self.tables), self.n_stored))
+        return now - before > (RISE - 1.0) * (self._spent(self.shop) + now)
+
+    def store(self) -> None:
+        """How the classes that changed since they were stored last are read now."""
+        self.n_stored = len(self.tables)
+        for machine in self.machines:
+            if machine.changed:
+                self.stages.append(machine.stage())
+                machine.changed = False
+
+
+class AFRClassifier(Anytime, PlanClassifier):
+    """One training, an answer for every budget: an SVM over sums of cost-sensitive trees, stored before each purchase.
+
+    `n_dims` (S) dimensions are appended at each of `n_levels` values of λ, which begins at `tradeoff0` (None: where the
+    first tree pays) and is halved each time; each gets up to `n_trees_per_dim` (T) trees along AFR's gradient, with
+    `learning_rate` in units of the score. `C` weighs the mean squared hinge against ½‖w‖²; it is where learning begins.
+    `class_weight` as in scikit-learn. `budget` cuts the plan. Of the rows, half are for the SVM, four tenths are what
+    it is judged by, a tenth is held out to stop, to learn C and to calibrate, unless `eval_set` is given for that.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "costs": constraints.COSTS,
+        "n_dims": [constraints.at_least(1)],
+        "n_trees_per_dim": [constraints.at_least(0)],
+        "tradeoff0": [constraints.not_negative(), None],
+        "n_levels": [constraints.at_least(1)],
+        "learning_rate": [constraints.share()],
+        "max_depth": [constraints.at_least(1), None],
+        "min_samples_leaf": [constraints.at_least(1)],
+        "C": [constraints.positive()],
+        "class_weight": [constraints.one_of("balanced"), dict, None],
+        "budget": [constraints.not_negative(), None],
+        "max_bins": [constraints.whole(2, 255)],
+        "random_state": ["random_state"],
+        "n_jobs": constraints.N_JOBS,
+    }
+
+    def __init__(
+        self,
+        costs: CostTable | None = None,
+        n_dims: int = 20,
+        n_trees_per_dim: int = 10,
+        tradeoff0: float | None = None,
+        n_levels: int = 16,
+        learning_rate: float = 0.05,
+        max_depth: int | None = 3,
+        min_samples_leaf: int = 20,
+        C: float = 1.0,
+        class_weight: Any = None,
+        budget: float | None = None,
+        max_bins: int = 255,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.costs = costs
+        self.n_dims = n_dims
+        self.n_trees_per_dim = n_trees_per_dim
+        self.tradeoff0 = tradeoff0
+        self.n_levels = n_levels
+        self.learning_rate = learning_rate
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.C = C
+        self.class_weight = class_weight
+        self.budget = budget
+        self.max_bins = max_bins
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, eval_set: Any = None) -> Self:
+        """Learn. `eval_set=(X, y)` is held out instead of a tenth of the rows."""
+        X, y, weight = self._fit_data(X, y, sample_weight, y_numeric=False)
+        self.classes_ = self._find_classes(y)
+        costs = self._bound_costs()
+        mu = self._emphasis(y, weight)
+        order, n_train, n_seen = self._dealt(y, hold_out=eval_set is None)
+        held_out = X[order[n_seen:]]
+        y, mu, seen = y[order], mu[order], order[:n_seen]
+        if eval_set is not None:
+            held_out, y_held = self._eval_data(eval_set)
+            y, mu = np.concatenate([y, y_held]), np.concatenate([mu, np.ones(len(y_held))])
+        held_out = np.ascontiguousarray(held_out.toarray() if issparse(held_out) else held_out)
+        positive = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
+        with threads(self.n_jobs, X.shape[0] * X.shape[1]):
+            data = bin_data(X, self.max_bins, n_jobs=self.n_jobs)
+            data = BinnedData(data.words[:, seen], data.cuts, data.n_bins)
+            machines = [
+                _Machine(k, NestedSVM(np.where(y == label, 1.0, -1.0), mu, n_train, n_seen - n_train, self.C / n_train))
+                for k, label in enumerate(positive)
+            ]
+            growth = _Growth(self, machines, data, held_out, costs)
+            growth.run()
+        self.stages_ = growth.stages
+        self.trace_ = np.array(growth.trace)
+        share = np.array([mu @ (y == label) for label in positive]) / mu.sum()
+        self.plan_ = self._cut(self._plan(growth, costs, np.log(share / (1.0 - share))))
+        return self
+
+    def _emphasis(self, y: np.ndarray, weight: np.ndarray | None) -> Floats:
+        """μ: weights of rows and classes, one in the mean."""
+        mu = np.ones(len(y)) if weight is None else weight
+        if self.class_weight is not None:
+            of_class = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+            mu = mu * of_class[np.searchsorted(self.classes_, y)]
+        return mu * (len(mu) / mu.sum())
+
+    def _dealt(self, y: np.ndarray, hold_out: bool) -> tuple[NDArray[np.intp], int, int]:
+        """The rows as T, V, O, dealt class by class: every second to T, of the others every fifth to O."""
+        shuffled = check_random_state(self.random_state).permutation(len(y))
+        part = np.empty(len(y), np.intp)
+        for label in self.classes_:
+            rows = shuffled[y[shuffled] == label]
+            turn = np.arange(len(rows)) % 10
+            part[rows] = np.where(turn % 2 == 0, 0, np.where((turn == 9) & hold_out, 2, 1))
+        return np.argsort(part, kind="stable"), int((part == 0).sum()), int((part < 2).sum())
+
+    def _eval_data(self, eval_set: Any) -> tuple[Any, np.ndarray]:
+        if not isinstance(eval_set, tuple) or len(eval_set) != 2:
+            raise ValueError("eval_set is validation data: (X, y).")
+        X, y = self._checked(eval_set[0]), np.asarray(eval_set[1])
+        if y.shape != (X.shape[0],):
+            raise ValueError(f"eval_set has {X.shape[0]} rows in X and {y.size} in y. Give one label per row.")
+        unknown = np.setdiff1d(y, self.classes_)
+        if len(unknown):
+            raise ValueError(f"The validation data have classes that the training data have not: {unknown[:5]}.")
+        return X, y
+
+    def _plan(self, growth: _Growth, costs: CostTable, prior: Floats) -> Plan:
+        """A chain of open gates: each stage replaces the scores of the classes that changed."""
+        n = len(growth.stages)
+        nodes = [
+            Node(
+                learners=stage.trees,
+                weights=stage.scale * stage.w[stage.dims],
+                bias=np.array([stage.scale * stage.b + stage.offset]),
+                outputs=(stage.output,),
+                combine="replace",
+                passed=number if number < n else EXIT,
+            )
+            for number, stage in enumerate(growth.stages, start=1)
+        ]
+        return Plan(
+            costs=costs,
+            dictionary=stack_trees(growth.tables),
+            nodes=tuple(nodes),
+            prior=prior,
+            link="logistic",
+            classes=self.classes_,
+            roots=(0,) if nodes else (),
+            notes={"estimator": type(self).__name__, **self._category_notes()},
+        )

@@ -1,0 +1,310 @@
+"""Cronus (Chen, Xu, Weinberger, Chapelle, Kedem, AISTATS 2012): a cascade of re-weighted, re-ordered weak learners.
+
+Algorithm 2 finds the stages in closed form, each as if it were the last, under a tradeoff that falls to λ (δ) and with
+thresholds that keep a share of the rows; algorithm 1 then improves the stages in cycles, while gates get steeper. The
+objective is in `solvers.soft_cascade`. Other than in the paper, a rejected row is answered with the score of the stage
+that rejected it, and ranks below all that went on (the paper says −1, which its loss does not know of); and steepness
+is relative to the spread of a stage's scores.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from miserly.costs import CostTable
+from miserly.estimators._base import DICTIONARY, PlanClassifier, PlanRegressor, TwoClasses, constraints
+from miserly.estimators.cronus._soft_cascade import CascadeTask, SoftCascade
+from miserly.estimators.cstc import Elsewhere, GraphEstimator, Posed, Reading, Scorer
+from miserly.metrics import Metric
+from miserly.solvers import Design, Graph
+
+Floats = NDArray[np.float64]
+SHARPENING = (5.0, 15.0, 50.0)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the fast initialisation is asked about: ρ of all stages but the last, of the last, δ, and ω⁺/ω⁻."""
+
+    rho: float
+    rho_last: float
+    inflation: float
+    positive_weight: float = 1.0
+
+
+TRIED: dict[str, tuple[float, ...]] = {
+    "rho": (1e-4, 1e-3, 1e-2),
+    "rho_last": (1e-4, 1e-3, 1e-2),
+    "inflation": (1.0, 1.3, 1.7),
+    "positive_weight": (1.0, 2.0, 3.5),
+}
+
+
+class _Cronus(GraphEstimator):
+    """The parameters and the fit that regression and classification share."""
+
+    cost_axis = "tradeoff"
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "costs": constraints.COSTS,
+        "tradeoff": [constraints.not_negative()],
+        "n_stages": [constraints.at_least(1)],
+        "dictionary": DICTIONARY,
+        "rho": [constraints.not_negative()],
+        "rho_last": [constraints.not_negative(), None],
+        "inflation": [constraints.limits(1.0)],
+        "keep": [constraints.share()],
+        "optimise": ["boolean"],
+        "tune": ["boolean"],
+        "validation_fraction": [constraints.share()],
+        "metric": [str, Metric, None],
+        "max_iter": [constraints.at_least(0)],
+        "tol": [constraints.not_negative()],
+        "random_state": ["random_state"],
+    }
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, eval_set: Any = None, backend: Any = None) -> Self:
+        """Learn. `eval_set`, (X, y) or (X, y, qid), is what `tune` looks at; without it, a part of the rows.
+
+        A `backend` holds the rows elsewhere; for Dask collections it is found.
+        """
+        posed = self._scaled(self._pose(X, y, sample_weight, backend))
+        with closing(posed.learners.design):
+            self._settle(posed, eval_set)
+        return self
+
+    def _settle(self, posed: Posed, eval_set: Any) -> None:
+        """Both algorithms, and the plan."""
+        rho_last = self.rho if self.rho_last is None else self.rho_last
+        self.choice_ = Choice(float(self.rho), float(rho_last), float(self.inflation))
+        if self.tune:
+            self.choice_ = self._tuned(posed, eval_set)
+        cascade = self._initialised(posed, self.choice_)
+        self.objective_ = []
+        for steepness in SHARPENING if self.optimise else ():
+            cascade.sharpen(steepness)
+            self.objective_.append(cascade.optimise(self.max_iter, self.tol))
+        self.n_iter_ = sum(len(values) - 1 for values in self.objective_)
+        graph, scorers, reading = self._hard(posed, cascade)
+        self.n_stages_ = len(scorers)
+        self.plan_ = self._graph_plan(posed, graph, scorers, reading, list(range(len(scorers))))
+
+    def rank_score(self, X: Any, budget: float | None = None) -> np.ndarray:
+        """The order to show: rows that were rejected stand below all that went on."""
+        return self._by_blocks(X, lambda plan, block: plan.rank_score(block, budget=budget))
+
+    # ---- the two algorithms -----------------------------------------------------------------------------------
+
+    def _initialised(self, posed: Posed, choice: Choice) -> SoftCascade:
+        """Algorithm 2. Targets have unit spread here, so λ, which is per unit of loss, is divided by it."""
+        positive = posed.targets[:, 0] > 0
+        emphasis = posed.emphasis * np.where(positive, choice.positive_weight, 1.0)
+        omega = posed.weights * emphasis
+        rhos = (choice.rho,) * (self.n_stages - 1) + (choice.rho_last,)
+        norm = posed.norm.times(float(self.tradeoff) / self._unit)
+        task = CascadeTask(posed.learners.design, posed.targets[:, 0], omega / omega.sum(), posed.share, norm, rhos)
+        gram = posed.gram if choice.positive_weight == 1.0 and (posed.emphasis == 1.0).all() else None
+        steepness = SHARPENING[0] if self.optimise else SHARPENING[-1]
+        return SoftCascade.initialise(task, steepness, choice.inflation, float(self.keep), gram)
+
+    def _scaled(self, posed: Posed) -> Posed:
+        """Numbers brought to mean 0 and deviation 1, so that ρ means the same for all."""
+        self._middle, self._unit = 0.0, 1.0
+        if isinstance(self, PlanRegressor):
+            self._middle, self._unit = float(posed.share @ posed.targets[:, 0]), posed.spread or 1.0
+        return replace(posed, targets=(posed.targets - self._middle) / self._unit)
+
+    # ---- what is chosen with the fast initialisation ----------------------------------------------------------
+
+    def _tuned(self, posed: Posed, eval_set: Any) -> Choice:
+        """One setting after the other, each at its best on validation data with algorithm 2 alone (paper 3.4)."""
+        metric = self._metric(self.metric or ("auc" if isinstance(self, PlanClassifier) else None))
+        others: Elsewhere | _Part
+        if eval_set is None:
+            posed, others = self._held_out(posed, metric)
+            parts: tuple[Any, ...] = (others, self._labels(posed)[others.rows], None)
+        else:
+            X_val, y_val, qid = self._eval_parts(eval_set, metric)
+            parts = (Elsewhere(posed.learners, X_val), y_val, qid)
+        posed = replace(posed, gram=posed.learners.design.gram(posed.share))
+        best = self.choice_
+        figures: dict[Choice, float] = {}
+
+        def figure(choice: Choice) -> float:
+            if choice not in figures:
+                figures[choice] = self._figure(posed, choice, metric, *parts)
+            return figures[choice]
+
+        for name, values in TRIED.items():
+            if name == "positive_weight" and not isinstance(self, PlanClassifier):
+                continue
+            best = max([best, *(replace(best, **{name: v}) for v in values)], key=figure)
+        return best
+
+    def _held_out(self, posed: Posed, metric: Metric) -> tuple[Posed, _Part]:
+        """Some rows lose their weight: what is learned does not see them."""
+        if metric.grouped:
+            raise ValueError(f"{metric.name} compares the rows of a query: give eval_set=(X, y, qid) to tune by it.")
+        n = len(posed.weights)
+        drawn = check_random_state(self.random_state).permutation(n)[: max(1, int(self.validation_fraction * n))]
+        rows = np.sort(drawn)
+        weights = posed.weights.copy()
+        weights[rows] = 0.0
+        left = posed.targets[weights > 0]
+        if not len(left) or (isinstance(self, PlanClassifier) and len(np.unique(left)) < 2):
+            raise ValueError("Too few rows to hold some out for tune=True. Give eval_set=(X, y), or tune=False.")
+        return replace(posed, weights=weights), _Part(posed.learners.design, rows)
+
+    def _labels(self, posed: Posed) -> np.ndarray:
+        """y again."""
+        if isinstance(self, PlanClassifier):
+            return self.classes_[(posed.targets[:, 0] > 0).astype(np.intp)]
+        return posed.targets[:, 0] * self._unit + self._middle
+
+    def _figure(self, posed: Posed, choice: Choice, metric: Metric, others: Any, y: Any, qid: Any) -> float:
+        """A metric (the larger, the better) of the initialisation; orders are by stage first, then by score."""
+        _, scorers, reading = self._hard(posed, self._initialised(posed, choice))
+        inside, scores, stage = np.ones(len(y), bool), np.zeros(len(y)), np.zeros(len(y))
+        for k, scorer in enumerate(scorers):
+            here = others.scores(scorer.beta)[:, 0]
+            scores[inside], stage[inside] = here[inside] + scorer.bias[0], k
+            inside &= here > scorer.threshold
+        if metric.input == "score":
+            scores = stage + 0.49 * scores / (1.0 + np.abs(scores))
+            reading = replace(reading, matrix=np.eye(1), offset=np.zeros(1))
+        return self._measured(metric, y, scores[:, None], reading, qid)
+
+    # ---- the plan ---------------------------------------------------------------------------------------------
+
+    def _hard(self, posed: Posed, cascade: SoftCascade) -> tuple[Graph, list[Scorer], Reading]:
+        """The stages that are left when those that reject no training row are taken out, and how they are read."""
+        design, present = posed.learners.design, posed.weights > 0
+        inside, scores, scorers = present, np.zeros(len(present)), []
+        for k, stage in enumerate(cascade.stages):
+            routing = design.scores(stage.beta)
+            goes_on = inside & (routing > stage.threshold)
+            if k < cascade.last and (stage.is_dummy or goes_on.sum() == inside.sum()):
+                continue
+            scores[inside] = (routing + stage.bias)[inside]
+            scorers.append(
+                Scorer(stage.beta[:, None].copy(), np.array([stage.bias]), stage.beta.copy(), stage.threshold)
+            )
+            inside = goes_on
+        if isinstance(self, PlanRegressor):
+            middle = np.array([self._middle])
+            return Graph.cascade(len(scorers)), scorers, Reading("identity", np.array([[self._unit]]), middle, middle)
+        seen = replace(posed, targets=posed.targets[present], weights=posed.weights[present])
+        seen = replace(seen, emphasis=posed.emphasis[present])
+        return Graph.cascade(len(scorers)), scorers, self._reading(seen, scores[present, None])
+
+
+class _Part:
+    """Scores of some of the design's own rows."""
+
+    def __init__(self, design: Design, rows: NDArray[np.intp]) -> None:
+        self.design, self.rows = design, rows
+
+    def scores(self, beta: Floats) -> Floats:
+        """What weights give there."""
+        return self.design.scores(beta)[self.rows]
+
+
+class CronusRegressor(PlanRegressor, _Cronus):
+    """A cascade for numbers, such as grades of documents: rows with low scores leave early.
+
+    Parameters: `tradeoff` is λ, the price of a unit of cost in units of the mean of ½(y − f)². `n_stages` is how many
+    stages are tried; those that reject nobody are taken out. `dictionary` is what stages weigh: raw features, or trees.
+    `rho` (`rho_last` at the last stage) is a penalty on all weights alike, in units of the deviation of y; `inflation`
+    is δ, `keep` the share of rows that each stage lets pass at first. `optimise=False` stops after the initialisation.
+    `tune=True` chooses ρ, ρ of the last stage and δ with the fast initialisation, by `metric` on `eval_set` or on
+    `validation_fraction` of the rows.
+    """
+
+    def __init__(
+        self,
+        costs: CostTable | None = None,
+        tradeoff: float = 1e-3,
+        n_stages: int = 10,
+        dictionary: Any = None,
+        rho: float = 1e-3,
+        rho_last: float | None = None,
+        inflation: float = 1.3,
+        keep: float = 0.85,
+        optimise: bool = True,
+        tune: bool = False,
+        validation_fraction: float = 0.25,
+        metric: str | Metric | None = None,
+        max_iter: int = 5,
+        tol: float = 1e-3,
+        random_state: Any = None,
+    ) -> None:
+        self.costs = costs
+        self.tradeoff = tradeoff
+        self.n_stages = n_stages
+        self.dictionary = dictionary
+        self.rho = rho
+        self.rho_last = rho_last
+        self.inflation = inflation
+        self.keep = keep
+        self.optimise = optimise
+        self.tune = tune
+        self.validation_fraction = validation_fraction
+        self.metric = metric
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+
+class CronusClassifier(TwoClasses, _Cronus):
+    """A cascade for two classes, the second of which is rare: rows that look like the first leave early.
+
+    Squared loss on ±1; `class_weight` as in scikit-learn (the paper's ω⁺ = 3.5 is {positive: 3.5}). Probabilities by
+    Platt's scaling of the scores at the exits, on the training data. Other parameters as for the regressor; `tune` also
+    chooses how much more a positive row counts, by "auc" if no `metric` is given.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **_Cronus._parameter_constraints,
+        "class_weight": [constraints.one_of("balanced"), dict, None],
+    }
+
+    def __init__(
+        self,
+        costs: CostTable | None = None,
+        tradeoff: float = 1e-3,
+        n_stages: int = 10,
+        class_weight: Any = None,
+        dictionary: Any = None,
+        rho: float = 1e-3,
+        rho_last: float | None = None,
+        inflation: float = 1.3,
+        keep: float = 0.85,
+        optimise: bool = True,
+        tune: bool = False,
+        validation_fraction: float = 0.25,
+        metric: str | Metric | None = None,
+        max_iter: int = 5,
+        tol: float = 1e-3,
+        random_state: Any = None,
+    ) -> None:
+        self.costs = costs
+        self.tradeoff = tradeoff
+        self.n_stages = n_stages
+        self.class_weight = class_weight
+        self.dictionary = dictionary
+        self.rho = rho
+        self.rho_last = rho_last
+        self.inflation = inflation
+        self.keep = keep
+        self.optimise = optimise
+        self.tune = tune
+        self.validation_fraction = validation_fraction
+        self.metric = metric
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state

@@ -1,0 +1,113 @@
+"""What the nodes of a soft graph answer once its gates are hard: weights fitted anew to the rows that come there.
+
+Trees were grown on these rows, where all of them look better than they are: least squares would fit the same noise once
+more. So their weights are shrunk as by as many rows as there are, towards those of the model that they come from, or
+towards zero, and then stretched by one factor; which of the three is best only other rows can tell.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from miserly.estimators._base import Learners
+from miserly.estimators.cstc._soft_graph import SoftGraph
+from miserly.solvers import EXIT, Window
+
+GONE = -2
+Floats = NDArray[np.float64]
+Trust = Literal["model", "little", "rows"]
+TRUSTS: tuple[Trust, ...] = ("model", "little", "rows")
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """A node as the plan will have it: what it answers and what its gate looks at, over standardised columns."""
+
+    beta: Floats
+    bias: Floats
+    routing: Floats
+    threshold: float
+
+
+def answers(
+    soft: SoftGraph, learners: Learners, targets: Floats, counts: Floats, trust: Trust | None
+) -> tuple[list[Scorer], Floats]:
+    """The nodes, and what they say of the rows. Without `trust` they are as the graph has them.
+
+    Else each is fitted to those rows (which count as `counts`) that come there, to what the node above leaves of their
+    targets; or, if the loss is one at the exits, to those that leave there, from nothing.
+    """
+    known = learners.known(targets.shape[1]) if trust in ("model", "little") else None
+    scores = np.zeros_like(targets)
+    scorers: list[Scorer] = []
+    for k, (node, rows, ways) in enumerate(zip(soft.nodes, *routes(soft))):
+        counted = soft.task.at_exit and not soft.graph.is_leaf(k)
+        mine = np.flatnonzero(ways == EXIT) if counted else np.arange(len(rows))
+        count = counts[rows[mine]]
+        above = None if soft.task.at_exit else soft.graph.parents[k]
+        beta, bias, columns = node.beta, node.bias, node.columns
+        Z = soft.window(columns, rows)
+        if trust is not None and count.any():
+            if above is None:
+                scores[rows], beta, bias = 0.0, np.zeros_like(beta), np.zeros_like(bias)
+            else:
+                beta, bias = scorers[above[0]].beta.copy(), scorers[above[0]].bias
+            change, shift = refit(
+                Z.part(mine),
+                targets[rows[mine]] - scores[rows[mine]],
+                count,
+                1.0 if known is None else float(count.sum()),
+                known[columns] if known is not None and trust == "model" and above is None else None,
+                stretch=above is None,
+            )
+            beta[columns] += change
+            bias = bias + shift
+            scores[rows] += Z.scores(change) + shift
+        else:
+            scores[rows] = Z.scores(beta[columns]) + bias
+        scorers.append(Scorer(beta, bias, node.routing, node.threshold))
+    return scorers, scores
+
+
+def refit(
+    Z: Window, Y: Floats, weights: Floats, shrinkage: float, known: Floats | None, stretch: bool
+) -> tuple[Floats, Floats]:
+    """Weights for these rows, and a free intercept: known ones, times a factor, and a step to the least squares that
+    some rows' worth of shrinkage keeps short; then all times a factor, if shrinkage is not to make scores smaller."""
+    total = float(weights.sum())
+    centre, middle = Z.sums(weights) / total, weights @ Y / total
+    around = Z.around(centre)
+    A, b = around.gram(weights), around.sums(weights[:, None] * (Y - middle))
+    beta = np.zeros_like(b) if known is None else _stretched(known, A, b)
+    M = A.copy()
+    M[np.diag_indices(len(M))] += shrinkage
+    beta = beta + linalg.solve(M, b - A @ beta, assume_a="pos", check_finite=False)
+    if stretch:
+        beta = _stretched(beta, A, b)
+    return beta, middle - centre @ beta
+
+
+def _stretched(beta: Floats, A: Floats, b: Floats) -> Floats:
+    """Each output's weights times the factor that explains most."""
+    square = (beta * (A @ beta)).sum(axis=0)
+    return beta * np.divide((beta * b).sum(axis=0), square, out=np.zeros_like(square), where=square > 0)
+
+
+def routes(soft: SoftGraph) -> tuple[list[NDArray[np.intp]], list[NDArray[np.intp]]]:
+    """The rows that come to each node when gates are hard, and where each of them goes from there."""
+    at = np.zeros(soft.task.design.n_rows, np.intp)
+    reached, onward = [], []
+    for k in range(len(soft.nodes)):
+        rows = np.flatnonzero(at == k)
+        ways = np.full(len(rows), EXIT)
+        if not soft.graph.is_leaf(k):
+            ways = np.where(soft.traversal.gate(k)[rows] > 0.5, soft.graph.up[k], soft.graph.low[k])
+        at[rows] = np.where(ways == EXIT, GONE, ways)
+        reached.append(rows)
+        onward.append(ways)
+    return reached, onward

@@ -1,0 +1,301 @@
+"""Trees and cascades of linear classifiers with soft gates: CSTC and CSCC in one objective.
+
+    Σ_k [ Σ_i ω_i w_i^k ½‖y_i − f^k(x_i)‖² + ρ Σ_t ‖β_t^k‖ ] + λ Σ_l p̄^l [ Σ_t e_t √Q_t^l + Σ_a c_a √(Σ_t N_at Q_t^l) ]
+
+f^k = H β^k + b^k; Q_t^l sums ‖β_t^j‖² over the nodes j of the path to terminal l; w^k is the probability of reaching
+node k (CSTC), or of leaving there (CSCC, `at_exit`). A gate looks at one direction u^k of its node's outputs: with one
+output that is the score itself, with several the direction in which the node's scores vary most (ours; the papers have
+one output).
+
+Nodes are found from the top down, each as if it were the last; then each in turn is improved with the others fixed.
+Zeros stay zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from miserly.estimators.cstc._gated_node import GatedNode
+from miserly.estimators.cstc._joint import Joint
+from miserly.solvers import AcquisitionNorm, Asked, Design, Graph, Held, MixedNorm, Traversal, Window, settle, soft_gate
+
+Floats = NDArray[np.float64]
+NEGLIGIBLE = 1e-10
+LARGE = 1 << 26
+SHARPNESS = 12.0
+LEAF_ROUNDS = 25
+MANY_NODES = 31
+MANY_ROWS = 10_000
+FORGOTTEN = 1e-4
+
+
+@dataclass(frozen=True)
+class Task:
+    """The data of a fit: design, targets (row × output), row weights of the loss and of the cost (each adds up to one).
+
+    `norm` has λ in its prices. `min_rows` is the share of the cost weights that a node must get.
+    """
+
+    design: Design
+    targets: Floats
+    omega: Floats
+    share: Floats
+    norm: AcquisitionNorm
+    rho: float = 0.0
+    at_exit: bool = False
+    min_rows: float = 0.0
+    steepness: float | None = None
+
+
+@dataclass
+class Classifier:
+    """One node: weights of standardised columns (column × output), intercept, and its gate.
+
+    `gram`, `centre` and `mass` are what its initialisation saw of the columns `known` (the weighted squares and means,
+    and the weight of all rows): the scale of its parameters, later on.
+    """
+
+    beta: Floats
+    bias: Floats
+    direction: Floats
+    threshold: float = 0.0
+    steepness: float = 1.0
+    known: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp))
+    gram: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    centre: Floats = field(default_factory=lambda: np.zeros(0))
+    mass: float = 1.0
+
+    @property
+    def columns(self) -> NDArray[np.intp]:
+        """The columns in use."""
+        return np.flatnonzero(self.beta.any(axis=1))
+
+    def gram_of(self, columns: NDArray[np.intp]) -> tuple[Floats, Floats]:
+        """The Gram matrix and the means of some of the columns that it knows."""
+        at = np.searchsorted(self.known, columns)
+        return self.gram[np.ix_(at, at)], self.centre[at]
+
+    @property
+    def routing(self) -> Floats:
+        """What the gate looks at, as weights."""
+        return self.beta @ self.direction
+
+
+class SoftGraph:
+    """The nodes with all that is known of the rows at each: gates and losses."""
+
+    def __init__(self, task: Task, graph: Graph) -> None:
+        self.task, self.graph = task, graph
+        n = task.design.n_rows
+        dtype: type = np.float32 if n * len(graph) > LARGE else np.float64
+        self.traversal = Traversal(graph, n, dtype)
+        self.loss: NDArray[np.floating] = np.zeros((len(graph), n), dtype)
+        self.nodes: list[Classifier] = []
+        self.started: list[Classifier] = []
+        self._columns: dict[int, Floats] = {}
+
+    # ---- the objective ----------------------------------------------------------------------------------------
+
+    def path_squares(self, k: int, without: int | None = None) -> Floats:
+        """Σ ‖β_t^j‖² over the path to node k, for each column."""
+        total = np.zeros(self.task.design.n_columns)
+        for j in self.graph.path(k):
+            if j != without and j < len(self.nodes):
+                total += (self.nodes[j].beta ** 2).sum(axis=1)
+        return total
+
+    def objective(self) -> float:
+        """The value of the whole."""
+        expected = self.traversal.loss_from(0, self.loss, self.task.at_exit)
+        size = sum(float(np.linalg.norm(node.beta, axis=1).sum()) for node in self.nodes)
+        means = self.traversal.mean_leave(self.task.share)
+        squares = np.column_stack([self.path_squares(k) for k, _ in self.graph.terminals])
+        return float(self.task.omega @ expected + self.task.rho * size + means @ self.task.norm.value(squares))
+
+    # ---- from the top down ------------------------------------------------------------------------------------
+
+    @classmethod
+    def initialise(
+        cls, task: Task, graph: Graph, root_gram: Floats | None = None, starts: list[Classifier] | None = None
+    ) -> SoftGraph:
+        """Each node as if it were the last; nodes below one that buys nothing, or with too few rows, are not made.
+
+        `root_gram` is the root's Gram matrix if it is known, `starts` (as `started`) are nodes to begin from.
+        """
+        whole = cls(task, graph)
+        made = np.zeros(len(graph), bool)
+        for k in range(len(graph)):
+            above = graph.parents[k]
+            parent_splits = above is None or (made[above[0]] and bool(whole.nodes[above[0]].beta.any()))
+            reach = whole.traversal.reach(k) if parent_splits else None
+            if reach is None or (k > 0 and float(task.share @ reach) < task.min_rows):
+                whole.nodes.append(whole._nothing())
+                continue
+            made[k] = True
+            start = None if starts is None else starts[k].beta
+            whole.nodes.append(whole._pretend_last(k, reach, root_gram if k == 0 else None, start))
+            whole.refresh(k)
+        part = whole.keep(made)
+        part.started = whole.nodes
+        return part
+
+    def keep(self, kept: NDArray[np.bool_]) -> SoftGraph:
+        """The same nodes without some."""
+        if kept.all():
+            return self
+        part = SoftGraph(self.task, self.graph.keep(kept))
+        part.nodes = [node for node, stays in zip(self.nodes, kept) if stays]
+        for new, old in enumerate(np.flatnonzero(kept)):
+            part.loss[new] = self.loss[old]
+            if not part.graph.is_leaf(new):
+                part.traversal.set(new, self.traversal.gate(int(old)))
+        return part
+
+    def _nothing(self) -> Classifier:
+        n_outputs = self.task.targets.shape[1]
+        return Classifier(np.zeros((self.task.design.n_columns, n_outputs)), np.zeros(n_outputs), np.zeros(n_outputs))
+
+    def _pretend_last(self, k: int, reach: Floats, gram: Floats | None, start: Floats | None) -> Classifier:
+        task = self.task
+        weight = _most(_present(task.omega * reach)) if k else task.omega
+        A, b, centre, middle = moments(task, weight, gram)
+        base = self.path_squares(k)
+        problem = MixedNorm(A, b, task.norm, task.rho, float(task.share @ reach), base=base)
+        beta = problem.sharp(start).beta
+        node = Classifier(beta, middle - centre @ beta, _direction(A, beta))
+        kept = node.columns
+        node.known, node.gram, node.centre = kept, A[np.ix_(kept, kept)], centre[kept]
+        routing, total = node.routing, float(weight.sum())
+        node.mass = total
+        node.threshold = float(centre @ routing)
+        spread = float(np.sqrt(max(float(routing @ A @ routing), 0.0) / total))
+        node.steepness = task.steepness or (SHARPNESS / spread if spread > 0 else 1.0)
+        return node
+
+    def window(self, columns: NDArray[np.intp], rows: NDArray[np.intp] | None = None) -> Window:
+        """Some columns of the design and some of its rows; if it is all, an array that lies row by row."""
+        if self.task.design.far:
+            return Asked(self.task.design, columns, rows)
+        if rows is None:
+            return Held(np.ascontiguousarray(self._block(columns, np.arange(self.task.design.n_rows))))
+        return Held(self._block(columns, rows))
+
+    def _block(self, columns: NDArray[np.intp], rows: NDArray[np.intp]) -> Floats:
+        """Columns are kept while there is room, since nodes share them."""
+        out = np.empty((len(rows), len(columns)), order="F")
+        for i, j in enumerate(columns):
+            column = self._columns.get(int(j))
+            if column is None:
+                column = self.task.design.column(int(j))
+                if (len(self._columns) + 1) * len(column) <= LARGE:
+                    self._columns[int(j)] = column
+            out[:, i] = column[rows]
+        return out
+
+    def refresh(self, k: int) -> None:
+        """What the rows meet at node k, after it has changed."""
+        node = self.nodes[k]
+        scores = self.task.design.scores(node.beta)
+        if not self.graph.is_leaf(k):
+            self.traversal.set(k, soft_gate(scores @ node.direction, node.threshold, node.steepness))
+        self.loss[k] = 0.5 * ((scores + node.bias - self.task.targets) ** 2).sum(axis=1)
+
+    # ---- one node after the other -----------------------------------------------------------------------------
+
+    def optimise(self, max_iter: int, tol: float = 1e-4) -> list[float]:
+        """All nodes at once where that fits into memory and pays, else one after the other; values on the way."""
+        columns = np.unique(np.concatenate([node.columns for node in self.nodes]))
+        if not max_iter or not len(columns):
+            return [self.objective()]
+        widest = max(0 if self.task.design.far else len(columns), len(self.graph) * self.task.targets.shape[1])
+        if len(self.graph) <= MANY_NODES and widest * self.task.design.n_rows <= LARGE:
+            return Joint(self).optimise(max_iter, tol)
+        return self.sweep(max_iter, tol)
+
+    def sweep(self, max_sweeps: int, tol: float = 1e-4, rounds: int = 3) -> list[float]:
+        """Algorithm 5: over the nodes until the objective falls by less than `tol` of itself; values on the way."""
+
+        def sweep() -> None:
+            for k in range(len(self.graph)):
+                self.improve(k, rounds)
+
+        return settle(sweep, self.objective, max_sweeps, tol)
+
+    def improve(self, k: int, rounds: int = 3) -> None:
+        """Lower the objective in the parameters of one node."""
+        if not self.nodes[k].beta.any():
+            return
+        if self.graph.is_leaf(k):
+            self._improve_leaf(k)
+        else:
+            GatedNode(self, k).improve(rounds)
+        self.refresh(k)
+
+    def _moments(self, weight: Floats, columns: NDArray[np.intp]) -> tuple[Floats, Floats, Floats, Floats]:
+        """The same as `moments` for some columns."""
+        rows = np.flatnonzero(weight)
+        w, Y, Z = weight[rows], self.task.targets[rows], self.window(columns, rows)
+        total = float(w.sum())
+        middle, centre = w @ Y / total, Z.sums(w) / total
+        around = Z.around(centre)
+        return around.gram(w), around.sums(w[:, None] * (Y - middle)), centre, middle
+
+    def _improve_leaf(self, k: int) -> None:
+        task, node = self.task, self.nodes[k]
+        columns, reach = node.columns, self.traversal.reach(k)
+        weight = _present(task.omega * reach)
+        if not weight.any():
+            return
+        A, b, centre, middle = self._moments(weight, columns)
+        base = self.path_squares(k, without=k)
+        elsewhere = base.copy()
+        elsewhere[columns] = 0.0
+        problem = MixedNorm(
+            A,
+            b,
+            task.norm.of_columns(columns),
+            task.rho,
+            float(task.share @ reach),
+            base=base[columns],
+            shared=task.norm.needs @ elsewhere,
+        )
+        beta = problem.run(start=node.beta[columns], max_iter=LEAF_ROUNDS).beta
+        node.beta[columns] = beta
+        node.bias = middle - centre @ beta
+
+
+def moments(task: Task, weight: Floats, gram: Floats | None = None) -> tuple[Floats, Floats, Floats, Floats]:
+    """A and b around the weighted means, which are the third and fourth: so the intercept is free."""
+    total = float(weight.sum())
+    middle = weight @ task.targets / total
+    sums = task.design.sums(np.column_stack([weight, weight[:, None] * (task.targets - middle)]))
+    centre = sums[:, 0] / total
+    A = task.design.gram(weight) if gram is None else gram
+    return A - total * np.outer(centre, centre), sums[:, 1:], centre, middle
+
+
+def _present(weight: Floats) -> Floats:
+    """Weights without those of rows that practically never come."""
+    return np.where(weight > NEGLIGIBLE * weight.max(initial=0.0), weight, 0.0)
+
+
+def _most(weight: Floats) -> Floats:
+    """Weights of many rows without the smallest, as far as these hold next to nothing together: less to add up."""
+    if len(weight) <= MANY_ROWS:
+        return weight
+    ordered = np.sort(weight)
+    least = ordered[np.searchsorted(np.cumsum(ordered), FORGOTTEN * weight.sum())]
+    return np.where(weight >= least, weight, 0.0)
+
+
+def _direction(A: Floats, beta: Floats) -> Floats:
+    """The direction of the outputs in which the scores vary most; its largest part is positive."""
+    if beta.shape[1] == 1:
+        return np.ones(1)
+    used = np.flatnonzero(beta.any(axis=1))
+    spread = beta[used].T @ A[np.ix_(used, used)] @ beta[used]
+    direction = np.linalg.eigh(spread)[1][:, -1]
+    return direction * np.sign(direction[np.argmax(np.abs(direction))])

@@ -1,0 +1,367 @@
+"""CVM, the compressed vector machine (Xu, thesis 2014, chapter 4): a kernel SVM that says the same with few vectors.
+
+An SVM is trained as usual (LibSVM by scikit-learn), or given. A few of its support vectors are picked by least angle
+regression on the SVM's own objective, then these vectors and their coefficients are moved to minimise
+
+    Σ_i (k(x_i, Z) α + b − f(x_i))²     over Z, α, b, at the support vectors x_i of the full machine f    (4.10).
+
+A row costs one kernel evaluation per vector, whatever the number of classes: all pairs of classes share one pool.
+Ours: several starts, variable projection, calibrated probabilities, and machines nested in each other as a cascade in
+which easy rows leave after few vectors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.svm import SVC
+from sklearn.utils import check_random_state
+
+from miserly.costs import CostTable
+from miserly.estimators._base import KernelClassifier, constraints, dense_rows
+from miserly.estimators.cvm._compression import Compression
+from miserly.estimators.cvm._kernel_machine import KernelMachine, from_svc
+from miserly.estimators.cvm._libsvm import read_libsvm, write_libsvm
+from miserly.estimators.cvm._matching import Moved
+from miserly.plan import EXIT, Gate, Node, Plan, probabilities
+from miserly.solvers import common_temperature, temperature
+
+Floats = NDArray[np.float64]
+RATIO = 0.1
+HELD_OUT = 0.2
+MOST_HELD_OUT = 2000
+GROWTH = 3.0
+CACHE_MB = 500
+C_GRID = (0.1, 1.0, 10.0, 100.0, 1000.0)
+GAMMA_GRID = (0.125, 0.5, 2.0, 8.0)
+
+
+@dataclass(frozen=True)
+class PathPoint:
+    """A machine on the path: its size, how far its scores are from the full machine's (squared, as a share), its
+    accuracy and how often it agrees with the full machine on the rows given, and its plan."""
+
+    n_vectors: int
+    distance: float
+    accuracy: float
+    agreement: float
+    plan: Plan
+
+
+class CompressedSVC(KernelClassifier):
+    """A kernel SVM compressed to `n_vectors`, to a `ratio` of its support vectors (a tenth if nothing is said), or to
+    what a `budget` pays at `costs`: all features, then as many evaluations as are left.
+
+    Without `costs` a row pays one unit per kernel evaluation. `tune` picks C and gamma on a held-out fifth. `init` is
+    "lars" or "random"; with `max_iter=0` vectors stay where they are. `n_stages` > 1 makes a cascade: a row leaves when
+    its most probable class reaches `confidence`. When the matrices needed would exceed `max_memory` bytes, the machine
+    is matched on fewer of its vectors, and a warning says so.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "C": [constraints.positive()],
+        "gamma": [constraints.positive(), constraints.one_of("scale", "auto")],
+        "kernel": [constraints.one_of("rbf", "poly")],
+        "degree": [constraints.whole(1, 64)],
+        "coef0": [constraints.not_negative()],
+        "n_vectors": [constraints.at_least(1), None],
+        "ratio": [constraints.share(), None],
+        "costs": constraints.COSTS,
+        "budget": [constraints.not_negative(), None],
+        "tune": ["boolean"],
+        "init": [constraints.one_of("lars", "random")],
+        "n_starts": [constraints.at_least(0)],
+        "max_iter": [constraints.at_least(0)],
+        "n_stages": [constraints.at_least(1)],
+        "confidence": [constraints.limits(0.0, 1.0)],
+        "max_memory": [constraints.positive()],
+        "random_state": ["random_state"],
+    }
+    full_: KernelMachine
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        gamma: float | str = "scale",
+        kernel: str = "rbf",
+        degree: int = 3,
+        coef0: float = 0.0,
+        n_vectors: int | None = None,
+        ratio: float | None = None,
+        costs: CostTable | None = None,
+        budget: float | None = None,
+        tune: bool = False,
+        init: str = "lars",
+        n_starts: int = 4,
+        max_iter: int = 200,
+        n_stages: int = 1,
+        confidence: float = 0.95,
+        max_memory: float = 2.0**30,
+        random_state: Any = 0,
+    ) -> None:
+        self.C = C
+        self.gamma = gamma
+        self.kernel = kernel
+        self.degree = degree
+        self.coef0 = coef0
+        self.n_vectors = n_vectors
+        self.ratio = ratio
+        self.costs = costs
+        self.budget = budget
+        self.tune = tune
+        self.init = init
+        self.n_starts = n_starts
+        self.max_iter = max_iter
+        self.n_stages = n_stages
+        self.confidence = confidence
+        self.max_memory = max_memory
+        self.random_state = random_state
+
+    @property
+    def cost_axis(self) -> str:  # type: ignore[override]
+        """What trades quality for cost: the budget if there is one, else the number of vectors."""
+        return "n_vectors" if self.budget is None else "budget"
+
+    def suggest_grid(self, y: Any, n_points: int = 8) -> np.ndarray:
+        """Numbers of vectors from two to a fifth of the rows, or budgets up to the one given."""
+        if self.budget is not None:
+            return np.geomspace(self.budget / 64.0, self.budget, n_points)
+        return super().suggest_grid(y, n_points)
+
+    # ---- making one -------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train the full machine, and compress it."""
+        X, codes, weight = self._fit_rows(X, y, sample_weight)
+        self._check_sizes()
+        rng = check_random_state(self.random_state)
+        known, new = _parted(codes, rng)
+        scale = self._gamma_for(X)
+        self.C_, self.gamma_, honest = float(self.C), scale, None
+        if self.tune:
+            self.C_, self.gamma_, honest = self._tuned(X, codes, weight, known, new, scale)
+        svc = self._svc(self.C_, self.gamma_).fit(X, codes, weight)
+        if len(new) and honest is None:
+            honest = self._trained(X, codes, weight, known)
+        return self._compress(
+            from_svc(svc), (X[new], codes[new], honest), np.bincount(codes, weight).astype(np.float64), rng
+        )
+
+    @classmethod
+    def from_sklearn(cls, svc: SVC, **parameters: Any) -> Self:
+        """Compress a fitted scikit-learn SVC. Probabilities are not calibrated before `calibrate` is called."""
+        model = cls(**parameters)
+        names = getattr(svc, "feature_names_in_", None)
+        if names is not None:
+            model.feature_names_in_ = names
+        return model._given(from_svc(svc), np.asarray(svc.classes_), float(svc.C))
+
+    @classmethod
+    def from_libsvm(cls, path: str | Path, n_features: int | None = None, **parameters: Any) -> Self:
+        """Compress the machine in a model file of LibSVM. Columns are LibSVM's indices less one; `n_features` says how
+        many there are if the last ones are zero in all support vectors. `classes_` keep the order of the file."""
+        machine, classes = read_libsvm(path, n_features)
+        return cls(**parameters)._given(machine, classes, float(np.abs(machine.coef).max()))
+
+    def _given(self, machine: KernelMachine, classes: np.ndarray, C: float) -> Self:
+        self._validate_params()
+        self._check_sizes()
+        self.categories_ = {}
+        self.classes_, self.C_, self.gamma_ = classes, C, machine.kernel.gamma
+        self.n_features_in_ = int(machine.vectors.shape[1])
+        self._order = np.arange(self.n_features_in_)
+        shares = np.ones(len(classes)) if machine.counts is None else np.array(machine.counts, float)
+        return self._compress(machine, None, shares, check_random_state(self.random_state))
+
+    def to_libsvm(self, path: str | Path) -> None:
+        """Write the compressed machine as a model file of LibSVM (of a cascade: its last stage)."""
+        kernels = self._fitted_plan().dictionary
+        node = self.plan_.nodes[-1]
+        vectors = np.zeros((len(kernels), self.n_features_in_))
+        vectors[:, kernels.columns] = kernels.vectors  # type: ignore[attr-defined]
+        pool = KernelMachine(self.full_.kernel, vectors, node.weights, node.bias, len(self.classes_))
+        write_libsvm(pool, self.classes_, path)
+
+    # ---- training ---------------------------------------------------------------------------------------------
+
+    def _check_sizes(self) -> None:
+        given = [name for name in ("n_vectors", "ratio", "budget") if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise ValueError(f"The size is said {len(given)} times: {', '.join(given)}. Give one of them.")
+        if self.budget is not None and self.costs is None:
+            raise ValueError("A budget needs prices: costs=CostTable.per_feature(..., evaluation=...).")
+
+    def _svc(self, C: float, gamma: float) -> SVC:
+        return SVC(C=C, gamma=gamma, kernel=self.kernel, degree=self.degree, coef0=self.coef0, cache_size=CACHE_MB)
+
+    def _trained(self, X: Any, codes: np.ndarray, weight: Floats, rows: np.ndarray) -> KernelMachine:
+        return from_svc(self._svc(self.C_, self.gamma_).fit(X[rows], codes[rows], weight[rows]))
+
+    def _tuned(
+        self, X: Any, codes: np.ndarray, weight: Floats, known: np.ndarray, new: np.ndarray, scale: float
+    ) -> tuple[float, float, KernelMachine | None]:
+        """The C and gamma that get most of a held-out fifth right, and the machine that did."""
+        if not len(new):
+            raise ValueError("tune=True holds out a fifth of each class: there are fewer than five rows of each.")
+        best: tuple[float, float, float, Any] = (-1.0, 0.0, 0.0, None)
+        self.tuning_: list[dict[str, float]] = []
+        for C in C_GRID:
+            for factor in GAMMA_GRID:
+                svc = self._svc(C, factor * scale).fit(X[known], codes[known], weight[known])
+                right = float(np.average(svc.predict(X[new]) == codes[new], weights=weight[new]))
+                self.tuning_.append({"C": C, "gamma": factor * scale, "accuracy": right})
+                if right > best[0]:
+                    best = (right, C, factor * scale, svc)
+        return best[1], best[2], from_svc(best[3])
+
+    def _compress(self, machine: KernelMachine, held_out: Any, shares: Floats, rng: Any) -> Self:
+        self.full_ = machine
+        self._shares, self._costs_bound = shares, self._table()
+        m = self._size(len(machine))
+        self._compression = Compression(
+            machine, self.C_, self.init, self.n_starts, self.max_iter, float(self.max_memory), rng.randint(2**31)
+        )
+        self.n_vectors_, self.n_targets_ = m, len(machine)
+        if m >= len(machine) and self.n_stages == 1:
+            moved = [Moved(dense_rows(machine.vectors), machine.coef, machine.bias, (0.0,))]
+        else:
+            moved = self._compression.nested(self._sizes(m)) if self.n_stages > 1 else [self._compression.to(m)]
+            self.n_targets_ = self._compression.n_targets
+        self.losses_ = moved[-1].losses
+        self.n_iter_ = max(1, len(self.losses_) - 1)
+        self.plan_ = self._plan(moved)
+        if held_out is not None and held_out[2] is not None:
+            self._calibrate(*held_out)
+        return self
+
+    def _size(self, n: int) -> int:
+        if self.budget is None:
+            share = RATIO if self.ratio is None else self.ratio
+            return min(n, math.ceil(share * n) if self.n_vectors is None else self.n_vectors)
+        table = self._costs_bound
+        if isinstance(table.evaluation, tuple):
+            raise ValueError("The vectors of a compressed machine cost the same: give one evaluation price.")
+        features = table.price(table.features)
+        left = float(self.budget) - features
+        if left < table.evaluation or left < 0:
+            raise ValueError(
+                f"The budget of {self.budget:g} {table.unit} pays for no vector: all features cost {features:g}, one "
+                f"evaluation {table.evaluation:g}. A kernel looks at every feature; give a larger budget."
+            )
+        return min(n, int(left / table.evaluation * (1 + 1e-12))) if table.evaluation else n
+
+    def _sizes(self, m: int) -> list[int]:
+        """The sizes of the stages, each three times the one before."""
+        return sorted({max(1, round(m / GROWTH**k)) for k in range(self.n_stages)})
+
+    # ---- the plan ---------------------------------------------------------------------------------------------
+
+    def _plan(self, stages: Sequence[Moved]) -> Plan:
+        n_outputs, last = len(self.full_.bias), len(stages) - 1
+        gate = Gate.unless_confident(float(self.confidence))
+        nodes = tuple(
+            Node(
+                np.arange(len(moved.coef), dtype=np.int32),
+                moved.coef,
+                moved.bias,
+                tuple(range(n_outputs)),
+                combine="replace",
+                gate=gate if k < last else Gate(),
+                passed=k + 1 if k < last else EXIT,
+            )
+            for k, moved in enumerate(stages)
+        )
+        return Plan(
+            costs=self._costs_bound,
+            dictionary=self.full_.kernel.dictionary(self._order, stages[-1].vectors),
+            nodes=nodes,
+            prior=self._prior(),
+            link="logistic" if n_outputs == 1 else "coupled",
+            classes=self.classes_,
+            notes={
+                "estimator": type(self).__name__,
+                "support vectors of the full machine": len(self.full_),
+                "matched on": self.n_targets_,
+            },
+        )
+
+    def _prior(self) -> Floats:
+        """Log-odds of each output when nothing is known."""
+        logs = np.log(self._shares + 1.0)
+        if len(logs) == 2:
+            return logs[1:] - logs[:1]
+        return np.array([logs[a] - logs[b] for a, b in self.full_.pairs])
+
+    def calibrate(self, X: Any, y: Any) -> Self:
+        """Read scores as probabilities by what they say of these rows, which should not be those of the training."""
+        X = self._dense(X)
+        order = np.argsort(self.classes_)
+        codes = order[np.searchsorted(self.classes_, np.asarray(y), sorter=order)]
+        self._calibrate(X[:, self._order], codes, None)
+        return self
+
+    def _calibrate(self, X: Any, codes: np.ndarray, honest: KernelMachine | None) -> None:
+        """Scale the scores of each stage. Rows that the full machine was trained on flatter it: for them its score is
+        replaced by that of an `honest` machine that was not, and what compression changed is added to that."""
+        X, codes = X[:MOST_HELD_OUT], codes[:MOST_HELD_OUT]
+        flattered = 0.0 if honest is None else honest.decide(X) - self.full_.decide(X)
+        kernels = self.plan_.dictionary
+        nodes = []
+        for node in self.plan_.nodes:
+            vectors = kernels.vectors[: len(node.learners)]  # type: ignore[attr-defined]
+            stage = KernelMachine(self.full_.kernel, vectors, node.weights, node.bias, len(self.classes_))
+            scores = stage.decide(X) + flattered
+            if len(self.classes_) == 2:
+                scale = temperature(scores[:, 0], codes)
+            else:
+                scale = common_temperature(scores, codes, self.plan_.probabilities)
+            nodes.append(replace(node, scale=np.full(scores.shape[1], scale)))
+        self.plan_ = replace(self.plan_, nodes=tuple(nodes))
+
+    # ---- asking it --------------------------------------------------------------------------------------------
+
+    def decision_function(self, X: Any, budget: float | None = None, confidence: float | None = None) -> np.ndarray:
+        """One score per row for two classes. For more, one per class: the pairs it wins, and in the decimals by how
+        much, as scikit-learn's SVC does."""
+        scores = super().decision_function(X, budget, confidence)
+        if scores.ndim == 1:
+            return scores
+        pairs = self.full_.pairs
+        votes = len(pairs) * probabilities("vote", scores, len(self.classes_))
+        sums = np.zeros(votes.shape)
+        for p, (a, b) in enumerate(pairs):
+            sums[:, a] += scores[:, p]
+            sums[:, b] -= scores[:, p]
+        return votes + sums / (3.0 * (np.abs(sums) + 1.0))
+
+    def path(self, X: Any, y: Any, n_vectors: Sequence[int] | None = None) -> list[PathPoint]:
+        """Accuracy against the number of vectors: each machine begins where the one before ended."""
+        self._fitted_plan()
+        n = len(self.full_)
+        sizes = np.unique(np.geomspace(2, max(2, n // 4), 8).astype(int)) if n_vectors is None else np.unique(n_vectors)
+        if sizes[0] < 1 or sizes[-1] > n:
+            raise ValueError(f"The full machine has {n} vectors: sizes are 1 to {n}, got {sizes[0]} to {sizes[-1]}.")
+        rows = self._dense(X)
+        answers = self.plan_.read(self.full_.decide(rows[:, self._order]))
+        points = []
+        for moved in self._compression.path(sizes.tolist()):
+            plan = self._plan([moved])
+            said = plan.predict(rows)
+            right, same = float(np.mean(said == np.asarray(y))), float(np.mean(said == answers))
+            points.append(PathPoint(len(moved.coef), moved.distance, right, same, plan))
+        return points
+
+
+def _parted(codes: np.ndarray, rng: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Rows to learn from and a fifth of each class held out, as far as there are five."""
+    held_out = np.zeros(len(codes), bool)
+    for c in range(int(codes.max()) + 1):
+        rows = rng.permutation(np.flatnonzero(codes == c))
+        held_out[rows[: int(HELD_OUT * len(rows))]] = True
+    return np.flatnonzero(~held_out), rng.permutation(np.flatnonzero(held_out))

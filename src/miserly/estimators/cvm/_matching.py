@@ -1,0 +1,148 @@
+"""Moving the vectors of a small kernel machine until it says what a large one says (thesis 4.10).
+
+J(Z) = Σ_p min over a, b of  Σ_{i ∈ rows of p} (k(x_i, Z) a + b − F_ip)² + norm · aᵀ k(Z, Z) a. The coefficients are
+eliminated (variable projection), only the vectors Z, which all outputs share, are searched for, by L-BFGS. F holds what
+the large machine says; an output that parts two classes is matched on the rows of these two. Rows lie class by class,
+so that the Gram matrix of an output is the sum of its classes'. The norm keeps many vectors from running wild between
+few rows: it grows with their share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, optimize
+
+from miserly.solvers import KernelFunction
+
+Floats = NDArray[np.float64]
+NORM = 0.01
+RIDGE = 1e-9
+
+
+@dataclass(frozen=True)
+class Moved:
+    """Vectors, their coefficients (vector × output), the constants; what was minimised, at the start and after each
+    iteration; and the squared residuals as a share of the squared targets."""
+
+    vectors: Floats
+    coef: Floats
+    bias: Floats
+    losses: tuple[float, ...]
+    distance: float = 0.0
+
+
+class Matching:
+    """Targets F (row × output) at points X. `ends` are where each class of rows ends; `outputs` names the classes that
+    each output parts."""
+
+    def __init__(
+        self, kernel: KernelFunction, X: Any, F: Floats, ends: Sequence[int], outputs: Sequence[tuple[int, ...]]
+    ) -> None:
+        self.kernel, self.X, self.F, self.outputs = kernel, X, F, tuple(outputs)
+        self.blocks = [slice(a, b) for a, b in zip([0, *ends[:-1]], ends)]
+        self.seen = np.zeros((len(self.blocks), len(self.outputs)))  # class × output
+        for p, classes in enumerate(self.outputs):
+            self.seen[list(classes), p] = 1.0
+        self.sizes = np.array([block.stop - block.start for block in self.blocks])
+        self.size = float(kernel.diagonal(X).mean())
+        self.ridge = RIDGE * len(F) * self.size**2
+        self.total = float(np.vdot(self._masked(F.copy()), F))
+
+    def norm(self, m: int) -> float:
+        """How much the length of m coefficients counts."""
+        return NORM * self.size * min(1.0, m / float(np.mean(self.sizes @ self.seen)))
+
+    def common(self, m: int) -> bool:
+        """Whether the way is found with one Gram matrix, every output matched on all rows: where the m³ steps of
+        solving for each output would be most of the work. Each output gets its own coefficients at the end."""
+        return len(self.outputs) * m**2 > 6.0 * len(self.F) * (m + len(self.outputs) + self.X.shape[1])
+
+    def fit(self, Z: Floats) -> Moved:
+        """The coefficients for these vectors as they stand, each output for itself."""
+        K, among = self.kernel.matrix(self.X, Z), self.kernel.matrix(Z, Z)
+        coef, bias = self._solve(K, among)
+        value, R = self._value(K, among, coef, bias, masked=True)
+        return Moved(Z, coef, bias, (value,), float(np.vdot(R, R)) / self.total if self.total else 0.0)
+
+    def value_and_slope(self, Z: Floats) -> tuple[float, Floats]:
+        """What is minimised, and its gradient: at the best coefficients only the direct change of the kernel counts."""
+        K, among = self.kernel.matrix(self.X, Z), self.kernel.matrix(Z, Z)
+        common = self.common(len(Z))
+        coef, bias = self._solve_common(K, among) if common else self._solve(K, among)
+        value, R = self._value(K, among, coef, bias, masked=not common)
+        slope = self.kernel.pull(self.X, Z, K, 2.0 * (R @ coef.T))
+        slope += self.kernel.pull(Z, Z, among, 2.0 * self.norm(len(Z)) * (coef @ coef.T))
+        return value, slope
+
+    def move(self, Z: Floats, max_iter: int, frozen: int = 0, tell: Callable[[Floats], None] | None = None) -> Moved:
+        """Move all but the first `frozen` vectors downhill, never up. `tell` is shown the vectors on their way."""
+        fixed, shape = Z[:frozen], (len(Z) - frozen, Z.shape[1])
+        start = self.value_and_slope(Z)[0]
+        if not max_iter or not shape[0] or not start > 0:
+            return self.fit(Z)
+        losses = [start]
+
+        def function(free: Floats) -> tuple[float, Floats]:
+            value, slope = self.value_and_slope(np.concatenate([fixed, free.reshape(shape)]))
+            return value / start, slope[frozen:].ravel() / start
+
+        def follow(intermediate_result: Any) -> None:
+            losses.append(float(intermediate_result.fun) * start)
+            if tell is not None:
+                tell(np.concatenate([fixed, intermediate_result.x.reshape(shape)]))
+
+        options = {"maxiter": max_iter, "maxfun": 2 * max_iter, "ftol": 1e-7, "gtol": 1e-9}
+        found = optimize.minimize(
+            function, Z[frozen:].ravel(), jac=True, method="L-BFGS-B", callback=follow, options=options
+        )
+        end = self.fit(np.concatenate([fixed, found.x.reshape(shape)]))
+        return Moved(end.vectors, end.coef, end.bias, tuple(losses), end.distance)
+
+    def _solve(self, K: Floats, among: Floats) -> tuple[Floats, Floats]:
+        """The best coefficients and constants of each output on the rows of its classes."""
+        m = K.shape[1]
+        grams = [K[block].T @ K[block] for block in self.blocks]
+        shrink = self.norm(m) * among
+        shrink[np.diag_indices(m)] += self.ridge
+        wanted = self._masked(self.F.copy())
+        totals = np.maximum(self.sizes @ self.seen, 1.0)
+        means = self.seen.T @ np.array([K[block].sum(axis=0) for block in self.blocks]) / totals[:, None]
+        middles = wanted.sum(axis=0) / totals
+        right = K.T @ wanted - means.T * (totals * middles)
+        coef = np.empty((m, len(self.outputs)))
+        for p, classes in enumerate(self.outputs):
+            gram = shrink - totals[p] * np.outer(means[p], means[p])
+            for c in classes:
+                gram += grams[c]
+            coef[:, p] = linalg.solve(gram, right[:, p], assume_a="pos", overwrite_a=True, check_finite=False)
+        return coef, middles - np.einsum("pj,jp->p", means, coef)
+
+    def _solve_common(self, K: Floats, among: Floats) -> tuple[Floats, Floats]:
+        """The best coefficients and constants on all rows."""
+        mean, middle = K.mean(axis=0), self.F.mean(axis=0)
+        gram = K.T @ K - len(K) * np.outer(mean, mean) + self.norm(len(among)) * among
+        gram[np.diag_indices(len(gram))] += self.ridge
+        right = K.T @ self.F - np.outer(mean, len(K) * middle)
+        coef = linalg.solve(gram, right, assume_a="pos", overwrite_a=True, check_finite=False)
+        return coef, middle - mean @ coef
+
+    def _value(self, K: Floats, among: Floats, coef: Floats, bias: Floats, masked: bool) -> tuple[float, Floats]:
+        """What is minimised, and the residuals."""
+        R = K @ coef
+        R += bias
+        R -= self.F
+        if masked:
+            self._masked(R)
+        length = float(np.vdot(coef, self.norm(len(among)) * (among @ coef) + self.ridge * coef))
+        return float(np.vdot(R, R)) + length, R
+
+    def _masked(self, table: Floats) -> Floats:
+        """A table of rows × outputs with zeros, in place, where a row's class is none of the output's."""
+        for c, block in enumerate(self.blocks):
+            table[block] *= self.seen[c]
+        return table

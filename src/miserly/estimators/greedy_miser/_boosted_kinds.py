@@ -1,0 +1,172 @@
+"""Boosted trees for numbers, for classes and for lists: each kind's losses, and how its scores are read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import column_or_1d
+
+from miserly.boosting import (
+    BackendOfRows,
+    BinnedData,
+    BinnedDataset,
+    Boosted,
+    LambdaRankLoss,
+    LogLoss,
+    Loss,
+    SoftmaxLoss,
+    SquaredHingeLoss,
+    SquaredLoss,
+)
+from miserly.estimators._base import PlanClassifier, PlanRegressor, constraints
+from miserly.estimators.greedy_miser._boosted import LOSS, BoostedEstimator
+from miserly.estimators.greedy_miser._validation import Validation
+from miserly.metrics import get_metric
+from miserly.plan import refuse_missing
+from miserly.solvers import platt
+
+
+class BoostedRegressor(PlanRegressor, BoostedEstimator):
+    """Boosted trees for numbers; squared loss unless `loss` is one of your own."""
+
+    def _learn(self, X: Any, y: np.ndarray, weight: np.ndarray | None, eval_set: Any, **how: Any) -> None:
+        loss, target = self._loss_and_target(y)
+        boosted, costs = self._boost(X, target, loss, weight, self._watch(eval_set, loss), **how)
+        self.plan_ = self._plan(boosted, costs)
+
+    def _loss_and_target(self, y: np.ndarray) -> tuple[Loss, np.ndarray]:
+        return (SquaredLoss() if isinstance(self.loss, str) else self.loss), self._target(y)
+
+
+class BoostedClassifier(PlanClassifier, BoostedEstimator):
+    """Boosted trees for classes: logistic loss for two, softmax with one shared purse for more.
+
+    `loss="squared_hinge"` is each class against the rest; its scores become log-odds by Platt's method, on the
+    validation data if there are any.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **BoostedEstimator._parameter_constraints,
+        "loss": [constraints.one_of("auto", "squared_hinge"), LOSS],
+    }
+
+    def _learn(self, X: Any, y: np.ndarray, weight: np.ndarray | None, eval_set: Any, **how: Any) -> None:
+        self.classes_ = self._find_classes(y)
+        loss, target = self._loss_and_target(y)
+        watch = self._watch(eval_set, loss)
+        if isinstance(loss, SquaredHingeLoss) and watch is None and isinstance(X, BackendOfRows):
+            raise ValueError("squared_hinge reads probabilities off the data: on a cluster give eval_set=(X, y).")
+        boosted, costs = self._boost(X, target, loss, weight, watch, **how)
+        link = "softmax" if len(self.classes_) > 2 else "logistic"
+        calibration: tuple[Any, Any] = (None, None)
+        if isinstance(loss, SquaredHingeLoss):
+            link = "logistic"
+            known = Validation(X, target, lambda scores: loss.value(target, scores)) if watch is None else watch
+            calibration = self._platt(boosted, known, weight if watch is None else None)
+        self.plan_ = self._plan(boosted, costs, link, self.classes_, *calibration)
+
+    def _platt(self, boosted: Boosted, known: Validation, weight: np.ndarray | None) -> tuple[list[float], list[float]]:
+        """Scale and offset that turn each output's margin into log-odds."""
+        scores = known.scores_after(boosted)
+        positive = [1] if len(scores) == 1 else range(len(scores))
+        fits = [platt(z, (known.y == k).astype(float), weight) for z, k in zip(scores, positive)]
+        return [a for a, _ in fits], [b for _, b in fits]
+
+    def _target(self, y: np.ndarray) -> np.ndarray:
+        unknown = np.setdiff1d(y, self.classes_)
+        if len(unknown):
+            raise ValueError(f"The validation data have classes that the training data have not: {unknown[:5]}.")
+        return np.searchsorted(self.classes_, y).astype(np.float64)
+
+    def _loss_and_target(self, y: np.ndarray) -> tuple[Loss, np.ndarray]:
+        classes = self._find_classes(y)
+        n_classes = len(classes)
+        n_outputs = 1 if n_classes == 2 else n_classes
+        if self.loss == "squared_hinge":
+            loss: Loss = SquaredHingeLoss(n_classes)
+        elif isinstance(self.loss, str):
+            loss = LogLoss() if n_outputs == 1 else SoftmaxLoss(n_outputs)
+        else:
+            loss = self.loss
+        if loss.n_outputs != n_outputs:
+            raise ValueError(
+                f"{n_classes} classes need {n_outputs} scores, {type(loss).__name__} gives {loss.n_outputs}."
+            )
+        return loss, np.searchsorted(classes, y).astype(np.float64)
+
+
+class BoostedRanker(PlanRegressor, BoostedEstimator):
+    """Boosted trees for graded documents of queries.
+
+    `loss="squared"` fits the grades, as the paper does; "lambdarank" follows LambdaMART's gradients. `metric` is
+    watched on `eval_set=(X, y, qid)`, and stops with `n_iter_no_change`.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **BoostedEstimator._parameter_constraints,
+        "loss": [constraints.one_of("squared", "lambdarank")],
+        "metric": [str],
+    }
+
+    def fit(  # type: ignore[override]  # lists have queries, in the place that ranking gives them
+        self,
+        X: Any,
+        y: Any,
+        qid: Any = None,
+        sample_weight: Any = None,
+        *,
+        eval_set: Any = None,
+        binned: BinnedData | None = None,
+        backend: Any = None,
+        checkpoint: str | Path | None = None,
+    ) -> Any:
+        """Learn to rank; without `qid` all rows are one query. Rows of a query lie together.
+
+        A `backend` holds the rows elsewhere; for Dask collections it is found. A file as `checkpoint` keeps the rounds
+        that are done: with `warm_start=True` a killed fit goes on from it.
+        """
+        X, y, weight = self._fit_data(X, y, sample_weight, y_numeric=True, keep_rows=True, qid=qid, backend=backend)
+        far = isinstance(X, BackendOfRows)
+        query = np.empty(0) if far else _queries(qid, X.shape[0], "qid")
+        if weight is not None and binned is None and not isinstance(X, BinnedDataset):
+            present = np.flatnonzero(weight)
+            X, y, weight, query = X[present], y[present], weight[present], query[present]
+        if self.loss == "lambdarank" and y.min() < 0:
+            raise ValueError(f"lambdarank needs grades of 0 or more, got {y.min():g}. Map the labels first.")
+        loss: Loss = LambdaRankLoss(query) if self.loss == "lambdarank" else SquaredLoss()
+        watch = self._watch(eval_set, loss)
+        boosted, costs = self._boost(X, self._target(y), loss, weight, watch, binned, checkpoint)
+        sign = -1.0 if get_metric(self.metric).greater_is_better else 1.0
+        self.validation_score_ = None if self.validation_loss_ is None else [sign * v for v in self.validation_loss_]
+        self.plan_ = self._plan(boosted, costs)
+        return self
+
+    def _watch(self, eval_set: Any, loss: Loss) -> Validation | None:
+        if eval_set is None:
+            return None
+        X, y, qid = self._eval_data(eval_set, parts=("X", "y", "qid"))
+        query = _queries(qid, X.shape[0], "the qid of eval_set")
+        metric = get_metric(self.metric)
+        sign = -1.0 if metric.greater_is_better else 1.0
+        return Validation(X, y, lambda scores: sign * metric(y, scores[0], qid=query), self.n_iter_no_change)
+
+    def _loss_and_target(self, y: np.ndarray) -> tuple[Loss, np.ndarray]:
+        return SquaredLoss(), self._target(y)
+
+
+def _queries(qid: Any, n_rows: int, what: str) -> np.ndarray:
+    """Query ids, one per row, those of one query together."""
+    if qid is None:
+        return np.zeros(n_rows, np.intp)
+    ids = column_or_1d(qid)
+    if len(ids) != n_rows:
+        raise ValueError(f"{what} must give one query id per row: {n_rows} rows, got {len(ids)}.")
+    refuse_missing(ids, what, "query id")
+    first = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
+    names, times = np.unique(ids[first], return_counts=True)
+    if (times > 1).any():
+        query = names[times > 1].tolist()[0]
+        raise ValueError(f"{what} comes back to query {query!r} after others. Sort the rows by query.")
+    return ids

@@ -1,0 +1,223 @@
+"""The frame of all figures: a study computes curves and claims on a bench; what it found is written, and printed."""
+
+from __future__ import annotations
+
+import csv
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from miserly import __version__
+from miserly.experiments._measure import area, common_range, interval
+from miserly.experiments._parts import Problem
+from miserly.experiments._sets import Labels, Size, data_folder, mq2008, yahoo
+from miserly.experiments._store import Store
+from miserly.frontiers import Frontier
+from miserly.plan import Plan
+from miserly.report import Panel, plot_panels
+
+TOLERANCE = 0.01
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of a paper as a number with a tolerance. `is_real`: it was asked of measured data."""
+
+    data: str
+    says: str
+    sees: str
+    holds: bool
+    is_real: bool
+
+
+@dataclass
+class Outcome:
+    """What a study found: lines of a table, panels of a picture, claims; and what the data stand in for."""
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    panels: list[Panel] = field(default_factory=list)
+    claims: list[Claim] = field(default_factory=list)
+    stand_ins: set[str] = field(default_factory=set)
+
+    def uses(self, problem: Problem) -> None:
+        """Remember what a data set stands in for."""
+        if problem.stand_in:
+            self.stand_ins.add(f"{problem.name.split()[0]} in place of {problem.stand_in}")
+
+
+@dataclass(frozen=True)
+class Study:
+    """One figure or table of a paper."""
+
+    name: str
+    title: str
+    run: Callable[[Bench], Outcome]
+
+
+class Bench:
+    """Where studies work: the user's data, the sizes, and what was measured already."""
+
+    def __init__(
+        self, data: Path | None, out: Path, quick: bool, progress: Progress = lambda _: None, real: bool = False
+    ) -> None:
+        self.data, self.quick, self.out, self.real = data_folder(data), quick, out, real
+        self.store = Store(out / "points")
+        self.progress = progress
+        self._sets: dict[tuple[Labels, Size], list[list[Problem]]] = {}
+
+    def trees(self, problem: Problem, full: int, quick: int) -> int:
+        """Numbers of trees, as the paper has them, or as many as the data bear, or for a quick look."""
+        return quick if self.quick else min(full, problem.most_trees or full)
+
+    def levels(self, problem: Problem, full: int, quick: int) -> int:
+        """The same for the levels of CSTC."""
+        return quick if self.quick else min(full, problem.most_levels or full)
+
+    @property
+    def n_points(self) -> int:
+        """How many tradeoffs a curve has where the paper's own cannot be used."""
+        return 4 if self.quick else 10
+
+    @property
+    def n_lambdas(self) -> int:
+        """The same for the miser, which is quick to fit."""
+        return 5 if self.quick else 12
+
+    @property
+    def n_swept(self) -> int:
+        """How many plans the curve of a cascade or a tree of classifiers has."""
+        return 5 if self.quick else 8
+
+    def ranking(self, labels: Labels, size: Size) -> list[list[Problem]]:
+        """The Yahoo! set, and MQ2008 beside it if it is there: a list of splits for each."""
+        if (labels, size) not in self._sets:
+            groups = [[yahoo(self.data, labels, size, self.quick)], mq2008(self.data, labels, 2 if self.quick else 5)]
+            self._sets[labels, size] = [group for group in groups if group and self.wants(group[0])]
+        return self._sets[labels, size]
+
+    def wants(self, problem: Problem) -> bool:
+        """Whether a data set is looked at: all are, unless drawn ones were to be left out."""
+        return problem.is_real or not self.real
+
+    def record(self, what: str, problem: Problem | None, make: Callable[[], Any], **key: Any) -> Any:
+        """Plain data that are kept; the key names all that they depend on."""
+        return self.store.record(self._key({"what": what}, what, problem, key), make)
+
+    def plan(self, what: str, problem: Problem, make: Callable[[], Plan], **key: Any) -> Plan:
+        """A fitted plan that is kept."""
+        return self.store.plan(self._key({"plan": what}, what, problem, key), make)
+
+    def _key(self, head: dict[str, Any], what: str, problem: Problem | None, key: dict[str, Any]) -> dict[str, Any]:
+        place = {} if problem is None else {"set": problem.key}
+        self.progress(f"{what} {place.get('set', '')} {' '.join(f'{k}={_short(v)}' for k, v in key.items())}")
+        return {**head, "version": __version__, "quick": self.quick, **place, **key}
+
+
+def _short(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+# ---- claims -------------------------------------------------------------------------------------------------------
+
+Curves = Mapping[str, Sequence[Frontier]]
+
+
+def above(first: str, second: str, curves: Curves, group: Sequence[Problem], says: str = "") -> Claim:
+    """That one curve lies above another, or at most 1 % below: difference of areas over the logarithm of the budget,
+    from where the first of the two begins to buy, mean over splits with its 95 % interval."""
+    differences, levels = [], []
+    for a, b in zip(curves[first], curves[second]):
+        low, high = common_range([a, b])
+        differences.append(area(a, low, high) - area(b, low, high))
+        levels.append(area(b, low, high))
+    mean, half = interval(differences, group[0].overlap)
+    spread = "" if math.isnan(half) else f" ± {half:.4f}"
+    sees = f"{first} − {second}: {mean:+.4f}{spread} of {sum(levels) / len(levels):.4f} ({group[0].metric.name}, area)"
+    holds = mean >= -TOLERANCE * abs(sum(levels) / len(levels))
+    return Claim(group[0].name, says or f"{first} is above {second}", sees, holds, group[0].is_real)
+
+
+def factor(what: str, shares: Sequence[float], goal: float, group: Sequence[Problem], slack: float) -> Claim:
+    """That a method comes within `slack` of the reference's quality at a share of its cost, or at most 1.5 times it, in
+    the mean over splits."""
+    reached = [share for share in shares if math.isfinite(share)]
+    sees = f"at {sum(reached) / len(reached):.2f} of its cost" if reached else "not on validation"
+    if reached and len(reached) < len(shares):
+        sees += f", and not in {len(shares) - len(reached)} of {len(shares)} splits"
+    return Claim(
+        group[0].name,
+        f"{what} comes to {1 - slack:.0%} of the full quality at {goal:.2f} of its cost",
+        sees,
+        len(reached) == len(shares) and sum(reached) <= 1.5 * goal * len(reached),
+        group[0].is_real,
+    )
+
+
+def curve_rows(curves: Curves) -> list[dict[str, Any]]:
+    """The points of curves as lines of a table."""
+    return [
+        {
+            "data": "",
+            "split": split,
+            "method": name,
+            "validation_cost": p.validation.cost["mean"],
+            "validation": p.validation.quality,
+            "test_cost": p.on("test").cost["mean"],
+            "test": p.on("test").quality,
+        }
+        for name, fronts in curves.items()
+        for split, front in enumerate(fronts)
+        for p in front.points
+    ]
+
+
+def named(rows: list[dict[str, Any]], data: str) -> list[dict[str, Any]]:
+    """The same lines of one data set."""
+    return [{**row, "data": data} for row in rows]
+
+
+# ---- running ------------------------------------------------------------------------------------------------------
+
+
+def perform(study: Study, bench: Bench) -> Outcome:
+    """Run a study; write its CSV, its PNG and its lines *the paper says / we see*."""
+    began = time.perf_counter()
+    outcome = study.run(bench)
+    folder = bench.out
+    _write_csv(folder / f"{study.name}.csv", outcome.rows)
+    stamp = "Stand-in data: " + "; ".join(sorted(outcome.stand_ins)) if outcome.stand_ins else ""
+    if bench.quick:
+        stamp = f"{stamp}{'. ' if stamp else ''}Quick look: small sizes"
+    if outcome.panels:
+        plot_panels(outcome.panels, folder / f"{study.name}.png", study.title, stamp)
+    lines = [f"{study.title}", *(claim_line(c) for c in outcome.claims), stamp, f"{time.perf_counter() - began:.0f} s"]
+    (folder / f"{study.name}.txt").write_text("\n".join(line for line in lines if line) + "\n", encoding="utf-8")
+    return outcome
+
+
+def claim_line(claim: Claim) -> str:
+    """One claim on one line."""
+    kind = "" if claim.is_real else ", stand-in"
+    return f"[{claim.data}{kind}] paper: {claim.says}; we: {claim.sees}; holds: {'yes' if claim.holds else 'NO'}"
+
+
+def claims_table(found: Mapping[str, Outcome]) -> str:
+    """All claims as a table in Markdown."""
+    lines = ["| figure | data | the paper says | we see | holds? |", "|---|---|---|---|---|"]
+    for name, outcome in found.items():
+        for claim in outcome.claims:
+            data = claim.data if claim.is_real else f"{claim.data} (stand-in)"
+            lines.append(f"| {name} | {data} | {claim.says} | {claim.sees} | {'yes' if claim.holds else '**no**'} |")
+    return "\n".join(lines)
+
+
+def _write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, columns)
+        writer.writeheader()
+        writer.writerows(rows)

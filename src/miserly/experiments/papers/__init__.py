@@ -1,0 +1,12 @@
+"""One module per paper: its figures and its claims."""
+
+from miserly.experiments._study import Study
+from miserly.experiments.papers import afr, astc, combinations, cronus, cstc, cvm, miser, scenes
+
+STUDIES: dict[str, Study] = {
+    study.name: study
+    for paper in (miser, cronus, afr, scenes, cstc, cvm, astc, combinations)
+    for study in paper.STUDIES
+}
+
+__all__ = ["STUDIES"]

@@ -1,0 +1,173 @@
+"""The points of a sweep, and what a user asks of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from miserly.metrics import Metric
+from miserly.plan import draw
+
+STATISTICS = ("mean", "median", "p95", "p99", "max")
+NOT_IN_TABLE = ("pareto", "median_cost", "p99_cost")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Quality and cost per row on one data set."""
+
+    quality: float
+    cost: Mapping[str, float]
+
+    @classmethod
+    def of(cls, quality: float, costs: np.ndarray) -> Measured:
+        """Summarise the costs of all rows."""
+        values = (np.mean(costs), *np.percentile(costs, [50, 95, 99]), np.max(costs))
+        return cls(float(quality), {name: float(v) for name, v in zip(STATISTICS, values)})
+
+
+@dataclass(frozen=True)
+class Point:
+    """One fitted model of a sweep."""
+
+    params: Mapping[str, Any]
+    model: Any
+    validation: Measured
+    test: Measured | None
+    seconds: float
+
+    def on(self, part: str) -> Measured:
+        """What was measured on "validation" or "test" data."""
+        if part not in ("validation", "test"):
+            raise ValueError(f"A point is measured on 'validation' or 'test', not on {part!r}.")
+        measured = self.validation if part == "validation" else self.test
+        if measured is None:
+            raise ValueError("This frontier has no test data: give test=(X, y) to frontier().")
+        return measured
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """All points of a sweep, in the order of the grid; `complete` is false if it was interrupted."""
+
+    points: tuple[Point, ...]
+    metric: Metric
+    unit: str
+    name: str = ""
+    complete: bool = True
+
+    def __or__(self, other: Frontier) -> Frontier:
+        """The points of two sweeps of the same data as one frontier; each point says the name of its sweep."""
+        if not isinstance(other, Frontier):
+            return NotImplemented
+        if (self.metric.name, self.unit) != (other.metric.name, other.unit):
+            raise ValueError(
+                f"One frontier has {self.metric.name} and {self.unit}, the other {other.metric.name} and {other.unit}. "
+                "Sweep both with the same metric and prices."
+            )
+        points = [
+            replace(point, params={"model": front.name, **point.params})
+            for front in (self, other)
+            for point in front.points
+        ]
+        names = f"{self.name} | {other.name}"
+        return Frontier(tuple(points), self.metric, self.unit, names, self.complete and other.complete)
+
+    def pareto(self, statistic: str = "mean") -> list[Point]:
+        """Points that no other point beats in both cost and quality on validation, cheapest first."""
+        front: list[Point] = []
+        for point in sorted(self.points, key=lambda p: (_cost(p, statistic), -self._worth(p))):
+            if not front or self._worth(point) > self._worth(front[-1]):
+                front.append(point)
+        return front
+
+    def choose(self, budget: float | None = None, quality: float | None = None, statistic: str = "mean") -> Any:
+        """The best fitted model within a budget, or the cheapest that reaches a quality (both on validation)."""
+        return self.choose_point(budget, quality, statistic).model
+
+    def choose_point(self, budget: float | None = None, quality: float | None = None, statistic: str = "mean") -> Point:
+        """The point behind `choose`."""
+        if (budget is None) == (quality is None):
+            raise ValueError("Give choose() either a budget or a quality to reach.")
+        if budget is not None:
+            within = [p for p in self.points if _cost(p, statistic) <= budget]
+            if not within:
+                cheapest = min(_cost(p, statistic) for p in self.points)
+                raise ValueError(
+                    f"No model has a {statistic} cost within {budget:g} {self.unit}; the cheapest costs {cheapest:g}. "
+                    "Raise the budget, or sweep further towards cheap models."
+                )
+            return max(within, key=lambda p: (self._worth(p), -_cost(p, statistic)))
+        sign = 1.0 if self.metric.greater_is_better else -1.0
+        good = [p for p in self.points if self._worth(p) >= sign * float(quality or 0.0)]
+        if not good:
+            best = max(self.points, key=self._worth).validation.quality
+            raise ValueError(f"No model reaches {self.metric.name} {quality:g}; the best has {best:.4g}.")
+        return min(good, key=lambda p: (_cost(p, statistic), -self._worth(p)))
+
+    def area(self, low: float | None = None, high: float | None = None, on: str = "validation") -> float:
+        """Mean quality over the logarithm of the budget, from `low` to `high`: the best point within each budget.
+
+        Points are chosen on validation and read on `on` ("validation" or "test").
+        """
+        front = self.pareto()
+        costs = [_cost(p, "mean") for p in front]
+        low = min((c for c in costs if c > 0), default=1.0) if low is None else low
+        high = max(costs) if high is None else high
+        if not 0 < low < high:
+            return float("nan")
+        area = 0.0
+        for i, point in enumerate(front):
+            first = max(low, costs[i]) if i else low
+            last = min(high, costs[i + 1]) if i + 1 < len(front) else high
+            if last > first:
+                area += point.on(on).quality * math.log(last / first)
+        return area / math.log(high / low)
+
+    def frame(self) -> list[dict[str, Any]]:
+        """The points as records, for a dataframe or JSON."""
+        on_front = {id(p) for p in self.pareto()}
+        rows = []
+        for point in self.points:
+            row = {**point.params, self.metric.name: point.validation.quality}
+            row |= {f"{name}_cost": value for name, value in point.validation.cost.items()}
+            if point.test is not None:
+                row |= {f"test_{self.metric.name}": point.test.quality, "test_mean_cost": point.test.cost["mean"]}
+            rows.append({**row, "pareto": id(point) in on_front, "seconds": point.seconds})
+        return rows
+
+    def table(self) -> str:
+        """The points as text, a star at those on the Pareto front."""
+        rows = self.frame()
+        columns = [c for c in dict.fromkeys(c for row in rows for c in row) if c not in NOT_IN_TABLE]
+        lines = [[*columns, ""]]
+        lines += [
+            [*(figure(row[c]) if c in row else "" for c in columns), "*" if row["pareto"] else ""] for row in rows
+        ]
+        widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+        return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(line, widths)).rstrip() for line in lines)
+
+    def plot(self, path: str | Path | None = None, ax: Any = None, **options: Any) -> Any:
+        """Draw quality against cost; with a path, write the picture there."""
+        return draw("frontier", [self], path=path, ax=ax, **options)
+
+    def _worth(self, point: Point) -> float:
+        return point.validation.quality if self.metric.greater_is_better else -point.validation.quality
+
+
+def figure(value: Any) -> str:
+    """A number as people read it: four digits, large ones whole."""
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
+
+
+def _cost(point: Point, statistic: str) -> float:
+    if statistic not in point.validation.cost:
+        raise ValueError(f"statistic is one of {', '.join(STATISTICS)}, got {statistic!r}.")
+    return point.validation.cost[statistic]

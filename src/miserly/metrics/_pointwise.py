@@ -1,0 +1,69 @@
+"""Figures of single rows: no queries, each row counts alike."""
+
+import numpy as np
+
+from miserly.metrics._inputs import as_numbers, as_probabilities, as_vector, check_rows
+
+
+def accuracy(y_true, y_pred) -> float:
+    """Share of rows whose predicted label is the true one."""
+    y_true, y_pred = as_vector(y_true, "y_true"), as_vector(y_pred, "y_pred")
+    check_rows("y_pred", len(y_pred), len(y_true))
+    return float(np.mean(y_true == y_pred))
+
+
+def mse(y_true, y_pred) -> float:
+    """Mean squared error."""
+    y_true, y_pred = as_numbers(y_true, "y_true"), as_numbers(y_pred, "y_pred")
+    check_rows("y_pred", len(y_pred), len(y_true))
+    return float(np.mean((y_true - y_pred) ** 2))
+
+
+def auc(y_true, score) -> float:
+    """Chance that a row of the greater label outscores one of the smaller; a tie counts one half.
+
+    Computed from ranks (ties get their average rank), so it is exact and takes one sort.
+    """
+    y_true, score = as_vector(y_true, "y_true"), as_numbers(score, "score")
+    check_rows("score", len(score), len(y_true))
+    labels = np.unique(y_true)
+    if len(labels) != 2:
+        raise ValueError(
+            f"auc needs exactly two labels in y_true, got {len(labels)}: {labels[:5].tolist()}. "
+            "Use rows of both classes, or 'accuracy' or 'logloss' for more than two."
+        )
+    _, place, count = np.unique(score, return_inverse=True, return_counts=True)
+    average_rank = np.cumsum(count) - (count - 1) / 2.0
+    positive = y_true == labels[1]
+    n_pos = int(positive.sum())
+    n_neg = len(y_true) - n_pos
+    rank_sum = average_rank[place[positive]].sum()
+    return float((rank_sum - n_pos * (n_pos + 1) / 2.0) / (n_pos * n_neg))
+
+
+def log_loss(y_true, proba, classes=None) -> float:
+    """Mean negative log-probability (nats) of the true class; column j of proba belongs to classes[j].
+
+    Without `classes` the columns follow the sorted labels of y_true. Probabilities are clipped to the
+    float64 epsilon, as in scikit-learn, so one certain mistake costs 36 nats and not infinity.
+    """
+    y_true, proba = as_vector(y_true, "y_true"), as_probabilities(proba, "proba")
+    check_rows("proba", len(proba), len(y_true))
+    classes = np.unique(y_true) if classes is None else np.asarray(classes)
+    if len(classes) != proba.shape[1]:
+        raise ValueError(
+            f"proba has {proba.shape[1]} columns, classes has {len(classes)}: {classes[:5].tolist()}. "
+            "Pass classes= in the order of the columns (a fitted classifier's classes_)."
+        )
+    by_label = np.argsort(classes)
+    slot = np.minimum(np.searchsorted(classes, y_true, sorter=by_label), len(classes) - 1)
+    column = by_label[slot]
+    unknown = classes[column] != y_true
+    if unknown.any():
+        raise ValueError(
+            f"y_true holds labels outside classes {classes[:5].tolist()}: {np.unique(y_true[unknown])[:5].tolist()}. "
+            "Pass the classes the model was fitted on, and rows of these classes only."
+        )
+    chosen = proba[np.arange(len(y_true)), column]
+    eps = np.finfo(np.float64).eps
+    return float(-np.mean(np.log(np.clip(chosen, eps, 1.0 - eps))))

@@ -1,0 +1,66 @@
+"""Metrics by name, with what each wants from a model, for `frontier` and the command line."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+from miserly.metrics._pointwise import accuracy, auc, log_loss, mse
+from miserly.metrics._ranking import err, mrr, ndcg, precision_at
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A figure and what it is made from: `input` names what the model gives (predicted values or labels,
+    probabilities, raw scores), `grouped` says that the function takes qid."""
+
+    name: str
+    greater_is_better: bool
+    input: Literal["value", "proba", "score"]
+    grouped: bool
+    function: Callable[..., float]
+
+    def __call__(self, y, output, qid=None, classes=None, multiplicity=None) -> float:
+        """The figure; qid matters to grouped metrics only, classes (the columns' order) to probabilities.
+        Multiplicities are refused where they would not be heard."""
+        if self.grouped:
+            repeats = {} if multiplicity is None else {"multiplicity": multiplicity}
+            return self.function(y, output, qid=qid, **repeats)
+        if multiplicity is not None:
+            raise ValueError(
+                f"{self.name} takes no multiplicity, only ranking metrics do. Repeat the rows with np.repeat instead."
+            )
+        if self.input == "proba":
+            return self.function(y, output, classes=classes)
+        return self.function(y, output)
+
+
+_PLAIN = {
+    "accuracy": Metric("accuracy", True, "value", False, accuracy),
+    "auc": Metric("auc", True, "score", False, auc),
+    "logloss": Metric("logloss", False, "proba", False, log_loss),
+    "mse": Metric("mse", False, "value", False, mse),
+}
+_AT_K: dict[str, Callable[..., float]] = {"ndcg": ndcg, "precision": precision_at, "err": err, "mrr": mrr}
+_WHOLE_LIST = {name: Metric(name, True, "score", True, _AT_K[name]) for name in ("err", "mrr")}
+
+
+def get_metric(name: str | Metric) -> Metric:
+    """The metric of that name; `ndcg@k`, `precision@k`, `err@k` and `mrr@k` take any k of 1 or more, `err` and
+    `mrr` alone read the whole list. A Metric is given back."""
+    if isinstance(name, Metric):
+        return name
+    if name in _PLAIN:
+        return _PLAIN[name]
+    if name in _WHOLE_LIST:
+        return _WHOLE_LIST[name]
+    match = re.fullmatch(r"(\w+)@([1-9][0-9]*)", name)
+    if match and match[1] in _AT_K:
+        function = partial(_AT_K[match[1]], k=int(match[2]))
+        return Metric(name, True, "score", True, function)
+    valid = [*_PLAIN, *(f"{family}@k" for family in _AT_K), *_WHOLE_LIST]
+    raise ValueError(
+        f"There is no metric {name!r}. Use one of {', '.join(valid)} with a whole k of 1 or more, "
+        "as in 'ndcg@5', or pass a miserly.metrics.Metric of your own."
+    )

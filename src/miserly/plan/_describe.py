@@ -1,0 +1,111 @@
+"""A plan for people: its purchases as a table, its graph in words and for Graphviz."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from miserly.costs import set_bits
+from miserly.plan._node import EXIT
+
+if TYPE_CHECKING:
+    from miserly.plan._plan import Plan
+
+
+def purchases(plan: Plan) -> list[dict[str, Any]]:
+    """One line per node that buys something that rows do not certainly own: what, its price, what it serves.
+
+    `learners`, `evaluation` and `gain` count the node and those after it that buy nothing; `total` is what a row has
+    paid by then.
+    """
+    ledger = plan.ledger
+    lines: list[dict[str, Any]] = []
+    learners = evaluated = 0
+    for k, node in enumerate(plan.nodes):
+        new = plan.new_acquisitions(k)
+        owned = plan.owned_at(k)
+        if new or not lines:
+            names = [plan.costs.acquisitions[a] for a in set_bits(new)]
+            lines.append({"node": k, "buys": names, "price": ledger.price(new), "learners": 0, "gain": 0.0})
+            learners = 0
+        learners |= plan.purchase(k)[1] & ~evaluated
+        evaluated |= learners
+        line = lines[-1]
+        line["learners"] += len(node.learners)
+        line["evaluation"] = ledger.price(0, learners)
+        line["total"] = ledger.price(*owned)
+        line["gain"] += node.gain
+    return lines
+
+
+def summary(plan: Plan) -> str:
+    """What the plan is, and what it may cost at most, in three sentences."""
+    kinds = {"raw": "features", "trees": "trees", "rbf": "RBF kernels", "polynomial": "polynomial kernels"}
+    everything = 0
+    for k in range(len(plan.nodes)):
+        everything |= plan.purchase(k)[0]
+    price = plan.ledger.price(everything)
+    prior = ", ".join(f"{p:.4g}" for p in plan.prior) + (" (scores)" if plan.classes is not None else "")
+    return (
+        f"{plan.notes.get('estimator', 'A plan')}: {len(plan.nodes)} nodes over {len(plan.dictionary)} "
+        f"{kinds[plan.dictionary.kind]}, charged by {plan.charge}; answers {_answers(plan)}.\n"
+        f"It may buy {everything.bit_count()} of {len(plan.costs.acquisitions)} acquisitions "
+        f"for {price:g} {plan.costs.unit} in all; evaluation {plan.costs.evaluation_text}.\n"
+        f"Before any purchase it answers {prior}."
+    )
+
+
+def in_words(plan: Plan) -> str:
+    """The summary, what is bought in which order, and where gates send rows."""
+    lines = [summary(plan)]
+    bought = {line["node"]: line for line in purchases(plan)}
+    for k, node in enumerate(plan.nodes):
+        gated = node.gate.kind != "open"
+        if k not in bought and not gated:
+            continue
+        line = bought.get(k, {"node": k, "buys": [], "price": 0.0, "learners": len(node.learners), "gain": node.gain})
+        gain = "" if math.isnan(line["gain"]) else f", gain {line['gain']:.4g}"
+        what = ", ".join(line["buys"]) or "nothing"
+        price = f"{line['price']:g} {plan.costs.unit}"
+        verb, most = ("may buy", "at most ") if plan.charge == "path" and line["buys"] else ("buys", "")
+        lines.append(f"  node {line['node']}: {verb} {what} for {most}{price}; {line['learners']} learners{gain}")
+        if gated:
+            lines.append(f"    {node.gate.describe()}: to {_place(node.passed)}; otherwise to {_place(node.failed)}")
+    return "\n".join(lines)
+
+
+def to_dot(plan: Plan) -> str:
+    """The graph for Graphviz; what each node buys is written into it."""
+    lines = ["digraph plan {", "  node [shape=box, fontname=Helvetica];"]
+    exits = False
+    for k, node in enumerate(plan.nodes):
+        bought = [plan.costs.acquisitions[a] for a in set_bits(plan.new_acquisitions(k))]
+        shown = ", ".join(bought[:4]) + (f" and {len(bought) - 4} more" if len(bought) > 4 else "")
+        lines.append(f'  n{k} [label="{_quoted(f"{k}: buys {shown}" if bought else str(k))}"];')
+        ways = {node.passed: "" if node.gate.kind == "open" else node.gate.describe()}
+        if node.gate.kind != "open":
+            ways.setdefault(node.failed, "otherwise")
+        for way, label in ways.items():
+            exits |= way == EXIT
+            target = "exit" if way == EXIT else f"n{way}"
+            lines.append(f'  n{k} -> {target} [label="{_quoted(label)}"];')
+    if exits:
+        lines.append('  exit [shape=plain, label="answer"];')
+    return "\n".join([*lines, "}"])
+
+
+def _answers(plan: Plan) -> str:
+    if plan.classes is None:
+        return "a number"
+    shown = ", ".join(str(c) for c in np.asarray(plan.classes)[:8])
+    return f"one of {shown}" + (", …" if len(plan.classes) > 8 else "")
+
+
+def _place(node: int) -> str:
+    return "the exit" if node == EXIT else f"node {node}"
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')

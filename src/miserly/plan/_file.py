@@ -1,0 +1,277 @@
+"""The plan file: a zip of one JSON header and raw arrays. Data only: no pickle, no code.
+
+Everything is checked on load, so that a damaged or foreign file gives an error that says what is wrong; a file is
+written beside its place and moved there when it is complete.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from miserly.costs import CostTable
+from miserly.files import whole_file
+from miserly.plan._dictionary import KINDS
+from miserly.plan._node import Gate, Node
+
+if TYPE_CHECKING:
+    from miserly.plan._plan import Plan
+
+FORMAT = "miserly-plan"
+VERSION = 1
+MOST_BYTES = 1 << 32
+NODE_PARTS = ("learners", "weights", "bias", "scale", "offset", "routing")
+
+
+class PlanFileError(ValueError):
+    """A file that is not a plan, or is damaged, or is from a newer version."""
+
+
+class _NodeHeader(msgspec.Struct, forbid_unknown_fields=True):
+    n_learners: int
+    outputs: list[int]
+    combine: str
+    activation: str
+    scaled: bool
+    offset: bool
+    routed: bool
+    gate: str
+    direction: int
+    k: int
+    passed: int
+    failed: int
+    tier: int
+
+
+class _Header(msgspec.Struct, forbid_unknown_fields=True):
+    format: str
+    version: int
+    costs: dict[str, Any]
+    dictionary: str
+    nodes: list[_NodeHeader]
+    link: str
+    has_classes: bool
+    roots: list[int]
+    charge: str
+    notes: dict[str, Any]
+
+
+def save_plan(plan: Plan, path: str | Path) -> None:
+    """Write a plan to a file, whole or not at all."""
+    path = Path(path)
+    if path.exists() and not path.is_file():
+        raise ValueError(f"Cannot save the plan to '{path}': it is not a file. Name a file in a folder.")
+    with whole_file(path) as file:
+        _write(plan, file)
+
+
+def load_plan(path: str | Path) -> Plan:
+    """Read a plan file; anything that is not a sound plan of this version or an older one is refused."""
+    from miserly.plan._plan import Plan
+
+    try:
+        with zipfile.ZipFile(path) as archive:
+            _check_sizes(archive, path)
+            header = _read_header(archive, path)
+            arrays = {name: _read_array(archive, path, name, dtype) for name, dtype in _types(header, path).items()}
+    except (FileNotFoundError, IsADirectoryError, PermissionError, PlanFileError):
+        raise
+    except Exception as error:  # zipfile raises many kinds on damaged files, some of which it does not tell
+        raise PlanFileError(f"'{path}' is not a plan file, or it is damaged: {_short(error)}.") from error
+    try:
+        return Plan(
+            costs=CostTable(**header.costs),
+            dictionary=_dictionary(header, arrays),
+            nodes=_nodes(header, arrays),
+            prior=arrays["prior"],
+            link=header.link,  # type: ignore[arg-type]
+            classes=arrays["classes"] if header.has_classes else None,
+            roots=tuple(header.roots),
+            charge=header.charge,  # type: ignore[arg-type]
+            notes=header.notes,
+        )
+    except (KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
+        raise PlanFileError(f"The plan file '{path}' does not fit together: {_short(error)}") from error
+
+
+def _write(plan: Plan, file: Any) -> None:
+    nodes = plan.nodes
+    header = _Header(
+        format=FORMAT,
+        version=VERSION,
+        costs=plan.costs.to_dict(),
+        dictionary=plan.dictionary.kind,
+        nodes=[_node_header(node) for node in nodes],
+        link=plan.link,
+        has_classes=plan.classes is not None,
+        roots=list(plan.roots),
+        charge=plan.charge,
+        notes=dict(plan.notes),
+    )
+    arrays: dict[str, NDArray[Any]] = {f"dictionary.{k}": v for k, v in plan.dictionary.arrays().items()}
+    arrays["prior"] = plan.prior
+    if plan.classes is not None:
+        arrays["classes"] = plan.classes
+    arrays["node.learners"] = _joined([n.learners for n in nodes], np.int32)
+    arrays["node.weights"] = _joined([n.weights.ravel() for n in nodes], np.float64)
+    arrays["node.bias"] = _joined([n.bias for n in nodes], np.float64)
+    arrays["node.scale"] = _joined([n.scale for n in nodes if n.scale is not None], np.float64)
+    arrays["node.offset"] = _joined([n.offset for n in nodes if n.offset is not None], np.float64)
+    arrays["node.routing"] = _joined([n.routing for n in nodes if n.routing is not None], np.float64)
+    arrays["node.numbers"] = np.array([(n.routing_bias, n.gate.value, n.gain) for n in nodes]).reshape(-1, 3)
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(_entry("plan.json"), msgspec.json.encode(header))
+        for name, array in arrays.items():
+            buffer = io.BytesIO()
+            np.lib.format.write_array(buffer, np.asarray(array, order="C"), allow_pickle=False)
+            archive.writestr(_entry(f"arrays/{name}.npy"), buffer.getvalue())
+
+
+def _entry(name: str) -> zipfile.ZipInfo:
+    """A zip entry without the time of day, so that equal plans are equal files."""
+    info = zipfile.ZipInfo(name)
+    info.compress_type = zipfile.ZIP_DEFLATED
+    return info
+
+
+def _node_header(node: Node) -> _NodeHeader:
+    return _NodeHeader(
+        n_learners=len(node.learners),
+        outputs=list(node.outputs),
+        combine=node.combine,
+        activation=node.activation,
+        scaled=node.scale is not None,
+        offset=node.offset is not None,
+        routed=node.routing is not None,
+        gate=node.gate.kind,
+        direction=node.gate.direction,
+        k=node.gate.k,
+        passed=node.passed,
+        failed=node.failed,
+        tier=node.tier,
+    )
+
+
+def _joined(parts: list[Any], dtype: Any) -> NDArray[Any]:
+    return np.concatenate(parts).astype(dtype) if parts else np.zeros(0, dtype)
+
+
+def _check_sizes(archive: zipfile.ZipFile, path: str | Path) -> None:
+    """Refuse entries that would take more memory than they could hold, before they are read."""
+    entries, size = archive.infolist(), Path(path).stat().st_size
+    if sum(entry.file_size for entry in entries) > MOST_BYTES:
+        raise PlanFileError(f"'{path}' unpacks to more than {MOST_BYTES >> 30} GiB; that is no plan.")
+    if any(entry.compress_size > size for entry in entries):
+        raise PlanFileError(f"'{path}' is damaged: an entry claims to be larger than the file.")
+    if not {entry.compress_type for entry in entries} <= {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+        raise PlanFileError(f"'{path}' is packed in another way than plans are.")
+
+
+def _read_header(archive: zipfile.ZipFile, path: str | Path) -> _Header:
+    if "plan.json" not in archive.namelist():
+        raise PlanFileError(f"'{path}' is a zip file, but not a plan: it has no plan.json.")
+    text = archive.read("plan.json")
+    try:
+        kind = msgspec.json.decode(text)
+        if not isinstance(kind, dict) or kind.get("format") != FORMAT:
+            raise PlanFileError(f"'{path}' is not a Miserly plan.")
+        version = kind.get("version")
+        if not isinstance(version, int) or version > VERSION:
+            raise PlanFileError(
+                f"'{path}' is of plan version {_short(version)}, this Miserly reads up to {VERSION}. Upgrade it."
+            )
+        return msgspec.json.decode(text, type=_Header)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise PlanFileError(f"The header of '{path}' is damaged: {_short(error)}.") from error
+
+
+def _short(told: object, most: int = 300) -> str:
+    """What is told about a damaged file may hold much of it."""
+    text = str(told)
+    return text if len(text) <= most else f"{text[:most]} …"
+
+
+def _types(header: _Header, path: str | Path) -> dict[str, Any]:
+    """The arrays of a plan with such a header, and their types; classes may be of any."""
+    if header.dictionary not in KINDS:
+        raise PlanFileError(f"The plan file '{path}' has an unknown kind of dictionary, {_short(header.dictionary)}.")
+    types = {f"dictionary.{name}": dtype for name, dtype in KINDS[header.dictionary].array_types.items()}
+    numbers = dict.fromkeys(("prior", *(f"node.{part}" for part in (*NODE_PARTS, "numbers"))), np.float64)
+    return {**types, **numbers, "node.learners": np.int32, **({"classes": None} if header.has_classes else {})}
+
+
+def _read_array(archive: zipfile.ZipFile, path: str | Path, name: str, dtype: Any) -> NDArray[Any]:
+    """An array in the memory of its entry: what a header only claims takes none."""
+    try:
+        data = archive.read(f"arrays/{name}.npy")
+        file = io.BytesIO(data)
+        if np.lib.format.read_magic(file) != (1, 0):
+            raise ValueError("its format is unknown")
+        shape, by_column, found = np.lib.format.read_array_header_1_0(file)
+        if found.hasobject or (dtype is not None and found != dtype):
+            raise ValueError(f"its type is {found}")
+        if math.prod(shape) * found.itemsize != len(data) - file.tell():
+            raise ValueError(f"it is not of the size {shape}")
+        return np.ndarray(shape, found, data, file.tell(), order="F" if by_column else "C")
+    except Exception as error:  # numpy reads the header with Python's parser, which raises what it likes
+        raise PlanFileError(f"The array {name}.npy of the plan file '{path}' is damaged: {_short(error)}.") from error
+
+
+def _dictionary(header: _Header, arrays: dict[str, NDArray[Any]]) -> Any:
+    kind = KINDS[header.dictionary]
+    return kind(**{name: arrays[f"dictionary.{name}"] for name in kind.array_types})
+
+
+def _nodes(header: _Header, arrays: dict[str, NDArray[Any]]) -> tuple[Node, ...]:
+    readers = [_Reader(arrays[f"node.{part}"]) for part in NODE_PARTS]
+    learners, weights, bias, scale, offset, routing = readers
+    numbers = arrays["node.numbers"]
+    if numbers.shape != (len(header.nodes), 3):
+        raise ValueError("the table of node numbers has the wrong size")
+    nodes = []
+    for h, (routing_bias, value, gain) in zip(header.nodes, numbers.tolist()):
+        n_outputs = len(h.outputs)
+        nodes.append(
+            Node(
+                learners=learners.take(h.n_learners),
+                weights=weights.take(h.n_learners * n_outputs).reshape(h.n_learners, n_outputs),
+                bias=bias.take(n_outputs),
+                outputs=tuple(h.outputs),
+                combine=h.combine,  # type: ignore[arg-type]
+                activation=h.activation,  # type: ignore[arg-type]
+                scale=scale.take(n_outputs) if h.scaled else None,
+                offset=offset.take(n_outputs) if h.offset else None,
+                routing=routing.take(h.n_learners) if h.routed else None,
+                routing_bias=routing_bias,
+                gate=Gate(h.gate, value, h.direction, h.k),  # type: ignore[arg-type]
+                passed=h.passed,
+                failed=h.failed,
+                tier=h.tier,
+                gain=gain,
+            )
+        )
+    if any(reader.at < len(reader.array) for reader in readers):
+        raise ValueError("an array of the nodes is too long")
+    return tuple(nodes)
+
+
+class _Reader:
+    """Takes a joined array apart again."""
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        if array.ndim != 1:
+            raise ValueError("an array of the nodes is not a list")
+        self.array, self.at = array, 0
+
+    def take(self, n: int) -> NDArray[Any]:
+        if n < 0 or self.at + n > len(self.array):
+            raise ValueError("an array of the nodes is too short")
+        self.at += n
+        return self.array[self.at - n : self.at]

@@ -1,0 +1,55 @@
+"""A plan whose rows all go the same way is one weighted sum of its learners: what other formats can say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from miserly.plan._node import EXIT
+
+if TYPE_CHECKING:
+    from miserly.plan._plan import Plan
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Sum:
+    """z = Σ_t weights[t] h_t(x) + constant, one column for each output: what the plan's link reads."""
+
+    weights: Floats
+    constant: Floats
+
+    @property
+    def learners(self) -> NDArray[np.intp]:
+        """Those that count."""
+        return np.flatnonzero(self.weights.any(axis=1))
+
+
+def as_sum(plan: Plan) -> Sum:
+    """The sum that a plan computes for every row; refused if rows take different ways."""
+    weights, constant = np.zeros((len(plan.dictionary), len(plan.prior))), plan.prior.copy()
+    scale, offset = np.ones(len(plan.prior)), np.zeros(len(plan.prior))
+    for root in plan.roots:
+        k = root
+        while k != EXIT:
+            node = plan.nodes[k]
+            if node.gate.kind != "open" and node.passed != node.failed:
+                raise ValueError(
+                    f"Node {k} sends rows different ways ({node.gate.describe()}). Only plans in which all rows go the "
+                    "same way can be written in other formats."
+                )
+            if not node.is_direct:
+                raise ValueError(f"Node {k} is more than a sum ({node.combine}, {node.activation}).")
+            outputs = np.array(node.outputs)
+            if node.combine == "replace":
+                weights[:, outputs], constant[outputs] = 0.0, 0.0
+            np.add.at(weights, np.ix_(node.learners, outputs), node.weights)
+            constant[outputs] += node.bias
+            scale[outputs] = 1.0 if node.scale is None else node.scale
+            offset[outputs] = 0.0 if node.offset is None else node.offset
+            k = node.passed
+    return Sum(weights * scale, constant * scale + offset)

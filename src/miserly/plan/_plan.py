@@ -1,0 +1,473 @@
+"""The plan itself: data that can be saved, sent, drawn, priced and run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from miserly.costs import CostTable, Ledger, set_bits
+from miserly.plan import _describe as describe
+from miserly.plan import _file as file
+from miserly.plan import _links as links
+from miserly.plan._dictionary import Dictionary, Trees
+from miserly.plan._frozen import Frozen, frozen, known
+from miserly.plan._lightgbm_text import to_lightgbm
+from miserly.plan._node import EXIT, Gate, Node
+from miserly.plan._onnx_model import to_onnx
+from miserly.plan._pictures import draw
+from miserly.plan._program import Join, Program
+from miserly.plan._run import Run, run, stages
+from miserly.plan._shortcut import brief
+from miserly.plan._truncate import affordable_nodes
+from miserly.plan._validation import as_matrix, query_numbers
+from miserly.plan._walk import ListWalk, Walk
+
+Charge = Literal["learner", "path"]
+LOG_LARGEST = math.log(np.finfo(np.float64).max)
+remembered = lru_cache(1 << 14)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan(Frozen):
+    """A dictionary of weak learners and a graph of linear scorers over it, with the prices of everything it may buy.
+
+    Rows start at each of `roots` in turn with one account, with `prior` as the free answer; nodes lead only to later
+    nodes. `link` reads scores as numbers or, with `classes`, as probabilities. Under `charge="learner"` a node costs
+    all that its learners may look at; under "path" a row pays only for the splits it meets. `notes` are for people.
+    """
+
+    costs: CostTable
+    dictionary: Dictionary
+    nodes: tuple[Node, ...]
+    prior: NDArray[np.float64]
+    link: links.Link = "identity"
+    classes: NDArray[Any] | None = None
+    roots: tuple[int, ...] = (0,)
+    charge: Charge = "learner"
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "prior", frozen(np.atleast_1d(self.prior), np.float64))
+        object.__setattr__(self, "nodes", tuple(self.nodes))
+        object.__setattr__(self, "roots", tuple(int(r) for r in self.roots))
+        if self.classes is not None:
+            plain = np.asarray(self.classes)
+            object.__setattr__(self, "classes", frozen(plain.tolist() if plain.dtype == object else plain, None))
+        self._check()
+
+    def _check(self) -> None:
+        """Refuse a graph that could loop, or numbers that point outside what there is."""
+        n_nodes, n_learners = len(self.nodes), len(self.dictionary)
+        known("charge", self.charge, Charge)
+        known("link", self.link, links.Link)
+        if self.prior.ndim != 1 or (self.classes is not None and self.classes.ndim != 1):
+            raise ValueError("A plan's prior and its classes are lists.")
+        if self.dictionary.n_features > len(self.costs.features):
+            raise ValueError("The dictionary uses features that the cost table does not list.")
+        if (self.link == "identity") != (self.classes is None):
+            raise ValueError("A plan has classes exactly if its link is not the identity.")
+        if self.classes is not None and links.n_outputs(self.link, len(self.classes)) != len(self.prior):
+            raise ValueError(
+                f"{len(self.classes)} classes with the {self.link} link do not read {len(self.prior)} scores."
+            )
+        if not all(0 <= root < n_nodes for root in self.roots) or bool(self.roots) != bool(self.nodes):
+            raise ValueError("A plan's roots are numbers of its nodes.")
+        for k, node in enumerate(self.nodes):
+            if any(way != EXIT and not k < way < n_nodes for way in (node.passed, node.failed)):
+                raise ValueError(
+                    f"Node {k} must lead to later nodes or to the exit, not to {node.passed}, {node.failed}."
+                )
+            if len(node.learners) and not (node.learners.min() >= 0 and node.learners.max() < n_learners):
+                raise ValueError(f"Node {k} uses learners that the dictionary has not.")
+            if not all(0 <= j < len(self.prior) for j in node.outputs):
+                raise ValueError(f"Node {k} writes outputs that the plan has not.")
+            if node.gate.kind == "confidence" and self.classes is None:
+                raise ValueError(f"Node {k} asks for confidence, which a plan without classes cannot tell.")
+        prices = [*self.costs.prices.values(), *self.costs.evaluation_prices(n_learners)]
+        if not math.isfinite(sum(prices)):
+            raise ValueError("All prices together are more than a number can hold.")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Plan) and (
+            self.costs == other.costs
+            and self.dictionary == other.dictionary
+            and self.nodes == other.nodes
+            and np.array_equal(self.prior, other.prior)
+            and (self.link, self.roots, self.charge) == (other.link, other.roots, other.charge)
+            and np.array_equal(self.classes, other.classes)  # type: ignore[arg-type]
+        )
+
+    # ---- running ----------------------------------------------------------------------------------------------
+
+    def run(
+        self,
+        X: Any,
+        qid: Any = None,
+        budget: float | None = None,
+        charge: Charge | None = None,
+        confidence: float | None = None,
+    ) -> Run:
+        """Scores, costs, exits of every row. Rows that cannot pay for a node within the budget answer before it, and
+        so do rows whose most probable class has the probability `confidence` or more."""
+        if confidence is not None:
+            return self.stopping(confidence).run(X, qid, budget, charge)
+        matrix = as_matrix(X, self.costs.features, self.costs.named)
+        charge = charge or self.charge
+        known("charge", charge, Charge)
+        query = query_numbers(qid, len(matrix))
+        shorter = brief(self, _limit(budget)) if charge == "learner" else None
+        if shorter is None:
+            return run(self, matrix, query, _limit(budget), charge)
+        plan, last, stopped = shorter
+        result = run(plan, matrix, query, math.inf, charge)
+        exits, stops = np.full((len(matrix), 1), last, np.int64), np.full(len(matrix), stopped)
+        return replace(result, exit=exits, out_of_budget=stops)
+
+    def score(
+        self, X: Any, qid: Any = None, budget: float | None = None, confidence: float | None = None
+    ) -> NDArray[np.float64]:
+        """Raw scores: one column squeezed to a vector, several as rows × outputs."""
+        score = self.run(X, qid, budget, confidence=confidence).score
+        return score[:, 0] if score.shape[1] == 1 else score
+
+    def rank_score(self, X: Any, qid: Any = None, budget: float | None = None) -> NDArray[np.float64]:
+        """Scores to rank by: rows that left at a lower tier stand below all others, each tier in its own order.
+
+        One number for both, so scores that differ by less than about 1e-12 of themselves may tie.
+        """
+        result = self.run(X, qid, budget)
+        score = result.score[:, 0]
+        if not any(node.tier for node in self.nodes):
+            return score
+        within = np.minimum(np.log1p(np.abs(score)), LOG_LARGEST) / (2.01 * LOG_LARGEST)
+        return np.asarray(result.tier + 0.5 + np.copysign(within, score), np.float64)
+
+    def predict(
+        self, X: Any, qid: Any = None, budget: float | None = None, confidence: float | None = None
+    ) -> NDArray[Any]:
+        """Labels, or numbers where there are no classes."""
+        return self.read(self.run(X, qid, budget, confidence=confidence).z)
+
+    def predict_proba(
+        self, X: Any, qid: Any = None, budget: float | None = None, confidence: float | None = None
+    ) -> NDArray[np.float64]:
+        """Probability of each class."""
+        return self.probabilities(self.run(X, qid, budget, confidence=confidence).z)
+
+    def predict_cost(
+        self,
+        X: Any,
+        qid: Any = None,
+        budget: float | None = None,
+        charge: Charge | None = None,
+        confidence: float | None = None,
+    ) -> NDArray[np.float64]:
+        """What each row pays."""
+        return self.run(X, qid, budget, charge, confidence).cost
+
+    def start(
+        self,
+        budget: float | None = None,
+        given: Mapping[str, float] | None = None,
+        without: Sequence[str] = (),
+        owned: Sequence[str] = (),
+    ) -> Walk:
+        """Begin one row without its values: the walk says what it needs. Features that need nothing are `given`, and so
+        are those of acquisitions that are `owned` already, for which nobody pays; the walk does `without` acquisitions
+        that are known to be out of reach."""
+        return Walk(self, _limit(budget), given or {}, without, owned)
+
+    def start_list(
+        self,
+        n_rows: int,
+        budget: float | None = None,
+        given: Sequence[Mapping[str, float]] | None = None,
+        without: Sequence[str] = (),
+        owned: Sequence[Sequence[str]] | None = None,
+    ) -> ListWalk:
+        """Begin the documents of one query; the budget is for each document."""
+        return ListWalk(self, given or [{}] * n_rows, _limit(budget), without, owned)
+
+    def read(self, z: NDArray[np.float64]) -> NDArray[Any]:
+        """Calibrated scores as labels, or as numbers."""
+        if self.classes is not None:
+            return links.labels(self.link, z, self.classes)
+        return z[:, 0] if z.shape[1] == 1 else z
+
+    def read_row(self, z: NDArray[np.float64]) -> Any:
+        """The same of one row."""
+        if self.classes is not None and len(self.classes) == 2 and self.n_outputs == 1 and self.link == "logistic":
+            return self.classes[1 if z[0, 0] > 0 else 0]
+        return self.read(z)[0]
+
+    def probabilities(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Calibrated scores as class probabilities."""
+        return links.probabilities(self.link, z, 0 if self.classes is None else len(self.classes))
+
+    # ---- what it is -------------------------------------------------------------------------------------------
+
+    @property
+    def n_outputs(self) -> int:
+        """How many scores a row has."""
+        return len(self.prior)
+
+    @property
+    def by_query(self) -> bool:
+        """Whether some gate compares the documents of a query."""
+        return any(node.gate.by_query for node in self.nodes)
+
+    @cached_property
+    def chain(self) -> tuple[int, ...]:
+        """The nodes in their order if they are one chain of open gates, else nothing."""
+        steps = list(self.roots)
+        while steps and self.nodes[steps[-1]].passed != EXIT:
+            steps.append(self.nodes[steps[-1]].passed)
+        is_chain = len(self.roots) == 1 and all(self.nodes[k].gate.kind == "open" for k in steps)
+        return tuple(steps) if is_chain else ()
+
+    @cached_property
+    def replaces(self) -> bool:
+        """Whether a stage of the chain puts its answer in place of an earlier one's."""
+        return any(self.nodes[k].combine == "replace" for k in self.chain[1:])
+
+    @cached_property
+    def briefs(self) -> dict[int, Plan | None]:
+        """What `brief` has found, by the number of stages that are run."""
+        return {}
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """The prices of everything that the plan may buy or evaluate."""
+        return Ledger(self.costs.price_list, self.costs.evaluation_prices(len(self.dictionary)))
+
+    @cached_property
+    def most_expensive(self) -> float:
+        """The price of everything: what no row can exceed."""
+        acquisitions = learners = 0
+        for bought, used in self._purchases:
+            acquisitions |= bought
+            learners |= used
+        return self.ledger.price(acquisitions, learners)
+
+    @cached_property
+    def used_features(self) -> tuple[int, ...]:
+        """The columns that some node may look at."""
+        learners = {int(t) for node in self.nodes for t in node.learners}
+        distinct = {self.dictionary.features_of(t).astype(np.int64).tobytes() for t in learners}
+        return tuple(sorted({int(f) for key in distinct for f in np.frombuffer(key, np.int64)}))
+
+    @cached_property
+    def can_miss(self) -> bool:
+        """Whether its learners have a way for missing values, as trees do."""
+        return isinstance(self.dictionary, Trees)
+
+    def useless_without(self, lost: int) -> int:
+        """Acquisitions that are lost, and those that serve only features which need a lost one."""
+        masks = [self.costs.feature_masks[f] for f in self.used_features]
+        wanted = alive = 0
+        for mask in masks:
+            wanted |= mask
+            alive |= 0 if mask & lost else mask
+        return lost | (wanted & ~alive)
+
+    def arriving(self, owned: int, asked: int) -> Mapping[str, int]:
+        """The features in use (name → column) that a row gets when it owns some acquisitions and buys others; for
+        neither, those that need nothing."""
+        return self._arriving(owned, asked)
+
+    @cached_property
+    def _arriving(self) -> Callable[[int, int], Mapping[str, int]]:
+        masks, names, features_of = self.costs.feature_masks, self.costs.features, self._features_of
+
+        @remembered
+        def arriving(owned: int, asked: int) -> Mapping[str, int]:
+            touched = {f for a in (set_bits(asked) if asked else [-1]) for f in features_of.get(a, [])}
+            return {names[f]: f for f in sorted(touched) if not masks[f] & ~(owned | asked)}
+
+        return arriving
+
+    def known_at_first(self, owned: int) -> Mapping[str, int]:
+        """The features in use that a row begins with: those that need nothing, and those of what it owns already."""
+        return self._at_first(owned)
+
+    @cached_property
+    def _at_first(self) -> Callable[[int], Mapping[str, int]]:
+        return remembered(lambda owned: {**self.arriving(0, 0), **self.arriving(0, owned)})
+
+    def acquisition_names(self, acquisitions: int) -> tuple[str, ...]:
+        """A set of acquisitions by name."""
+        return self._names(acquisitions)
+
+    @cached_property
+    def _names(self) -> Callable[[int], tuple[str, ...]]:
+        names = self.costs.acquisitions
+        return remembered(lambda acquisitions: tuple(names[a] for a in set_bits(acquisitions)))
+
+    def acquisition_set(self, names: Iterable[str]) -> int:
+        """Acquisitions as a bit set."""
+        number, found = self.acquisition_numbers, 0
+        for name in names:
+            found |= 1 << number[name]
+        return found
+
+    @cached_property
+    def acquisition_numbers(self) -> dict[str, int]:
+        """The bit of each acquisition."""
+        return {name: a for a, name in enumerate(self.costs.acquisitions)}
+
+    @cached_property
+    def _features_of(self) -> dict[int, list[int]]:
+        of: dict[int, list[int]] = {}
+        for f in self.used_features:
+            for a in list(set_bits(self.costs.feature_masks[f])) or [-1]:
+                of.setdefault(a, []).append(f)
+        return of
+
+    @cached_property
+    def feature_numbers(self) -> dict[str, int]:
+        """The column of each feature."""
+        return {name: i for i, name in enumerate(self.costs.features)}
+
+    def program(self, join: Join) -> Program:
+        """The plan ready to run; made once for each way of joining nodes."""
+        if join not in self._programs:
+            self._programs[join] = Program(self, join)
+        return self._programs[join]
+
+    @cached_property
+    def _programs(self) -> dict[Join, Program]:
+        return {}
+
+    @cached_property
+    def _purchases(self) -> tuple[tuple[int, int], ...]:
+        masks = self.costs.feature_masks
+        of_learner: dict[int, int] = {}
+        of_features: dict[bytes, int] = {}  # learners that look at the same features are looked at once
+        for t in {int(t) for node in self.nodes for t in node.learners}:
+            features = self.dictionary.features_of(t)
+            key = features.tobytes()
+            if key not in of_features:
+                of_features[key] = 0
+                for f in features:
+                    of_features[key] |= masks[f]
+            of_learner[t] = of_features[key]
+        purchases = []
+        for node in self.nodes:
+            acquisitions = learners = 0
+            for t in node.learners:
+                acquisitions |= of_learner[int(t)]
+                learners |= 1 << int(t)
+            purchases.append((acquisitions, learners))
+        return tuple(purchases)
+
+    def purchase(self, node: int) -> tuple[int, int]:
+        """The acquisitions and the learners that a node needs, as bit sets."""
+        return self._purchases[node]
+
+    def owned_at(self, node: int) -> tuple[int, int]:
+        """What every row that has been through a node owns for certain (acquisitions, learners)."""
+        (have, learners), (bought, used) = self._owned_before[node], self.purchase(node)
+        return have | bought, learners | used
+
+    def new_acquisitions(self, node: int) -> int:
+        """What a node buys for rows that own only what is certain."""
+        return self.purchase(node)[0] & ~self._owned_before[node][0]
+
+    @cached_property
+    def _owned_before(self) -> tuple[tuple[int, int], ...]:
+        before = dict.fromkeys(self.roots, (0, 0))
+        for k, node in enumerate(self.nodes):
+            have, bought = before.setdefault(k, (0, 0)), self.purchase(k)
+            mine = (have[0] | bought[0], have[1] | bought[1])
+            for way in node.ways:
+                other = before.get(way, mine)
+                before[way] = (mine[0] & other[0], mine[1] & other[1])
+        return tuple(before[k] for k in range(len(self.nodes)))
+
+    def stages(self, X: Any, qid: Any = None) -> Iterator[Run]:
+        """The state of all rows after each stage: every node of a chain, every level of nodes where ways part. Rows
+        that have left stay as they left."""
+        matrix = as_matrix(X, self.costs.features, self.costs.named)
+        return stages(self, matrix, query_numbers(qid, len(matrix)))
+
+    def stopping(self, confidence: float) -> Plan:
+        """The plan with a gate before every further purchase: rows leave whose most probable class has this
+        probability or more. What was gated already stays as it was."""
+        if self.classes is None:
+            raise ValueError("confidence asks for a confidence, which a plan that answers with numbers cannot tell.")
+        if not 0.0 < confidence <= 1.0:
+            raise ValueError(f"confidence is a probability above 0, at most 1, got {confidence:g}.")
+        gate = Gate.unless_confident(confidence)
+        nodes = [
+            replace(node, gate=gate) if node.gate.kind == "open" and self._sells_more(k) else node
+            for k, node in enumerate(self.nodes)
+        ]
+        return replace(self, nodes=tuple(nodes))
+
+    def _sells_more(self, k: int) -> bool:
+        """Whether the node after this one costs something more."""
+        if self.nodes[k].passed == EXIT:
+            return False
+        (bought, used), (have, known) = self.purchase(self.nodes[k].passed), self.owned_at(k)
+        return bool(bought & ~have) or self.ledger.price(0, used & ~known) > 0
+
+    def truncate(self, budget: float) -> Plan:
+        """The plan without the nodes that a budget would stop before: it answers as `predict(budget=budget)` does."""
+        if self.charge == "path":
+            raise ValueError("Under charge='path' a budget is kept split by split. Use predict(X, budget=...).")
+        kept = affordable_nodes(self, _limit(budget))
+        number = {old: new for new, old in enumerate(kept)} | {EXIT: EXIT}
+        nodes = [
+            replace(node, passed=number.get(node.passed, EXIT), failed=number.get(node.failed, EXIT))
+            for node in (self.nodes[k] for k in kept)
+        ]
+        return replace(self, nodes=tuple(nodes), roots=tuple(number[r] for r in self.roots if r in number))
+
+    # ---- words, pictures, files -------------------------------------------------------------------------------
+
+    def summary(self) -> str:
+        """The plan in three sentences."""
+        return describe.summary(self)
+
+    def describe(self) -> str:
+        """The plan in words: what it buys, in which order, at what price, and who goes where."""
+        return describe.in_words(self)
+
+    def purchases(self) -> list[dict[str, Any]]:
+        """A table of the purchases in the order of the nodes: what, for how much, serving how many learners."""
+        return describe.purchases(self)
+
+    def to_dot(self) -> str:
+        """The graph in Graphviz's language."""
+        return describe.to_dot(self)
+
+    def plot(self, X: Any, y: Any, path: str | Path | None = None, ax: Any = None) -> Any:
+        """Draw who goes where among some rows, and what each node buys; with a path, write the picture there."""
+        return draw("plan", self, X=X, y=y, path=path, ax=ax)
+
+    def to_onnx(self) -> Any:
+        """An ONNX model of a plan in which all rows go the same way: trees or raw features, in single precision."""
+        return to_onnx(self)
+
+    def to_lightgbm(self) -> str:
+        """The same as the text of a LightGBM model file, for trees."""
+        return to_lightgbm(self)
+
+    def save(self, path: str | Path) -> None:
+        """Write one file of JSON and raw arrays; the old file stays whole if anything goes wrong."""
+        file.save_plan(self, path)
+
+
+def _limit(budget: float | None) -> float:
+    if budget is None:
+        return math.inf
+    if math.isnan(budget):
+        raise ValueError("The budget is not a number.")
+    return float(budget)

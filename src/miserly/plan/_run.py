@@ -1,0 +1,197 @@
+"""Running a plan on a full matrix: node by node, only the rows still in, all cores.
+
+The ledger's accounts decide who can afford a node; the scores are added in the same order as for a single row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from miserly.costs import RowAccounts
+from miserly.kernels import machines
+from miserly.kernels import trees as kernels
+from miserly.kernels.threads import threads
+from miserly.plan._dictionary import Trees
+from miserly.plan._node import EXIT
+from miserly.plan._program import Program, Step
+from miserly.plan._state import Rows, State
+
+if TYPE_CHECKING:
+    from miserly.plan._plan import Plan
+
+BLOCK_CELLS = 1 << 22
+
+
+@dataclass(frozen=True)
+class Run:
+    """What happened to each row: scores as read where it left, what it paid, where and why it stopped."""
+
+    score: NDArray[np.float64]
+    z: NDArray[np.float64]
+    cost: NDArray[np.float64]
+    tier: NDArray[np.int64]
+    exit: NDArray[np.int64]
+    out_of_budget: NDArray[np.bool_]
+
+
+def run(plan: Plan, X: NDArray[Any], query: Rows, budget: float, charge: str) -> Run:
+    """Run a plan on all rows, in blocks (of whole queries where a gate compares documents) that bound the memory."""
+    if budget < math.inf and plan.most_expensive <= budget:
+        budget = math.inf
+    program = plan.program("all" if budget == math.inf else "none" if charge == "path" else "free")
+    blocks = list(_blocks(program, query))
+    with threads(None, len(X) * len(plan.dictionary)):
+        parts = [
+            _Batch(program, X[rows] if len(blocks) > 1 else X, query[rows], budget, charge).run() for rows in blocks
+        ]
+    if len(parts) == 1:
+        return parts[0]
+    back = np.argsort(np.concatenate(blocks))
+    return Run(*(np.concatenate([getattr(p, name) for p in parts])[back] for name in Run.__dataclass_fields__))
+
+
+def stages(plan: Plan, X: NDArray[Any], query: Rows) -> Iterator[Run]:
+    """Run a plan and tell the state of all rows after each level of its nodes."""
+    program = plan.program("none")
+    batch = _Batch(program, X, query, math.inf, plan.charge)
+    for number, root in enumerate(plan.roots):
+        waiting: dict[int, list[Rows]] = {root: [np.arange(len(X))]}
+        for nodes in _levels(plan, root):
+            with threads(None, len(X)):
+                for k in nodes:
+                    if k in waiting:
+                        batch.visit(program.steps[k], _sorted(waiting.pop(k)), number, waiting)
+            yield batch.result()
+
+
+def _levels(plan: Plan, root: int) -> list[list[int]]:
+    """The nodes below a root by the length of the longest way there: whoever comes to one has come by its turn."""
+    level = {root: 0}
+    for k in range(root, len(plan.nodes)):
+        for way in plan.nodes[k].ways if k in level else ():
+            if way != EXIT:
+                level[way] = max(level.get(way, 0), level[k] + 1)
+    return [[k for k in sorted(level) if level[k] == depth] for depth in range(max(level.values()) + 1)]
+
+
+def _blocks(program: Program, query: Rows) -> Iterator[Rows]:
+    """Row numbers of each block; rows of one query stay together and in order where the plan compares them."""
+    rows = np.arange(len(query))
+    size = len(rows) if not program.n_kept else max(64, BLOCK_CELLS // program.n_kept)
+    if len(rows) <= size:
+        yield rows
+        return
+    if not program.plan.by_query:
+        yield from np.split(rows, range(size, len(rows), size))
+        return
+    rows = np.argsort(query, kind="stable")
+    ends = np.flatnonzero(np.r_[np.diff(query[rows]) != 0, True]) + 1
+    first = 0
+    for end, following in zip(ends.tolist(), [*ends[1:].tolist(), len(rows) + size + 1]):
+        if following - first > size:
+            yield rows[first:end]
+            first = end
+
+
+def _sorted(parts: list[Rows]) -> Rows:
+    """Rows that came to a node from one or more others, each in order."""
+    return parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts))
+
+
+class _Batch:
+    """The state of a block of rows on its way through the graph."""
+
+    def __init__(self, program: Program, X: NDArray[Any], query: Rows, budget: float, charge: str) -> None:
+        plan = program.plan
+        n = len(X)
+        self.program, self.plan, self.X, self.query, self.budget = program, plan, X, query, budget
+        self.by_path = charge == "path" and isinstance(plan.dictionary, Trees)
+        self.state = State(program, n)
+        self.accounts = RowAccounts(program.ledger, n)
+        self.values = np.zeros((n if program.n_kept else 1, max(1, program.n_kept)))
+        self.known = np.zeros(self.values.shape, bool)
+        self.owned = np.zeros((n if self.by_path else 0, program.words.shape[1]), np.uint64)
+        self.tier = np.zeros(n, np.int64)
+        self.exit = np.full((n, len(plan.roots)), EXIT, np.int64)
+        self.out_of_budget = np.zeros(n, bool)
+
+    def run(self) -> Run:
+        for number, root in enumerate(self.plan.roots):
+            waiting: dict[int, list[Rows]] = {root: [np.arange(len(self.X))]}
+            while waiting:
+                first = min(waiting)
+                self.visit(self.program.steps[first], _sorted(waiting.pop(first)), number, waiting)
+        return self.result()
+
+    def result(self) -> Run:
+        """What happened so far."""
+        score = self.state.score()
+        return Run(
+            score,
+            self.state.read(score),
+            self.accounts.totals(),
+            self.tier.copy(),
+            self.exit.copy(),
+            self.out_of_budget.copy(),
+        )
+
+    def visit(self, step: Step, rows: Rows, root: int, waiting: dict[int, list[Rows]]) -> None:
+        affordable = self._buy(step, rows)
+        if not affordable.all():
+            self.out_of_budget[rows[~affordable]] = True
+            rows = rows[affordable]
+        if not len(rows):
+            return
+        self._score(step, rows)
+        self.exit[rows, root] = step.last
+        self.tier[rows] = step.node.tier
+        passed = self.state.passed(step.node, rows, self.query[rows])
+        for who, way in ((passed, step.node.passed), (~passed, step.node.failed)):
+            if way != EXIT and who.any():
+                waiting.setdefault(way, []).append(rows[who])
+
+    def _buy(self, step: Step, rows: Rows) -> NDArray[np.bool_]:
+        if not self.by_path:
+            return self.accounts.buy(rows, step.acquisitions, step.evaluated, self.budget)
+        words = self.program.words
+        trees = self.plan.dictionary.table  # type: ignore[attr-defined]
+        bought = np.zeros((len(rows), words.shape[1]), np.uint64)
+        if self.budget == math.inf:
+            kernels.buy_paths(self.X, rows, trees, step.learners, words, bought)
+            return self.accounts.buy_each(rows, bought, step.evaluated)
+        affordable = self.accounts.buy(rows, 0, step.evaluated, self.budget)
+        owned = self.owned[rows]
+        entry, place = np.zeros(len(rows), np.int64), np.full(len(rows), -1, np.int64)
+        wants = np.where(affordable, 0, -1).astype(np.int64)
+        while True:
+            kernels.walk_until_purchase(self.X, rows, trees, step.learners, words, owned, entry, place, wants)
+            asking = np.flatnonzero(wants >= 0)
+            if not len(asking):
+                self.owned[rows] = owned
+                return affordable
+            needed = words[wants[asking]]
+            paid = self.accounts.buy_each(rows[asking], needed, 0, self.budget)
+            owned[asking[paid]] |= needed[paid]
+            affordable[asking[~paid]] = False
+            wants[asking[~paid]] = -1
+
+    def _score(self, step: Step, rows: Rows) -> None:
+        self.state.begin(step.head, rows)
+        columns = self.state.columns
+        edges = (step.learners, step.pointer, step.column, step.weight)
+        kept = (self.program.keep, self.values, self.known)
+        if isinstance(self.plan.dictionary, Trees):
+            trees = self.plan.dictionary
+            kernels.add_trees(self.X, rows, trees.table, trees.used, *edges, *kept, columns)
+        elif self.program.machine is not None:
+            machines.add_machines(self.X, rows, self.program.machine, *edges, *kept, columns)
+        else:
+            features = self.plan.dictionary.columns[step.learners]  # type: ignore[attr-defined]
+            kernels.add_columns(self.X, rows, features, *edges[1:], columns)
+        self.state.finish(step.node, rows)

@@ -1,0 +1,390 @@
+"""One row, or the list of one query, through a plan without any I/O: the walk says what it needs, a driver supplies it.
+
+walk = plan.start(budget=50)
+while not walk.done:
+    walk.supply(get(walk.needs))
+walk.best
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from miserly.costs import Account
+from miserly.kernels import machines
+from miserly.kernels import trees as kernels
+from miserly.plan._gates import passes
+from miserly.plan._node import EXIT
+from miserly.plan._program import Step
+from miserly.plan._state import State
+
+if TYPE_CHECKING:
+    from miserly.plan._plan import Plan
+
+ONE_ROW = np.zeros(1, np.intp)
+WORD = (1 << 64) - 1
+NOTHING: Mapping[str, float] = {}
+
+
+class Best(NamedTuple):
+    """The best answer so far: the value, the class probabilities if there are classes, the raw scores."""
+
+    value: Any
+    probabilities: NDArray[np.float64] | None
+    score: NDArray[np.float64]
+    tier: int
+
+
+class Walk:
+    """The way of one row. `needs` names what must be bought next; `stopped` says why it ended."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        budget: float = math.inf,
+        given: Mapping[str, float] = NOTHING,
+        without: Iterable[str] = (),
+        owned: Iterable[str] = (),
+        in_list: bool = False,
+    ) -> None:
+        self.plan = plan
+        self.budget = budget
+        self.by_path = plan.charge == "path" and plan.can_miss
+        self.program = program = plan.program("all")
+        self.account: Account = program.ledger.empty
+        self._paid = self.account  # what it will be when what is asked for is paid
+        self.tier = 0
+        self.stopped: str | None = None
+        self.needs: tuple[str, ...] = ()
+        self.bought: list[str] = []
+        self.exit = [EXIT] * len(plan.roots)
+        self.waiting: Step | None = None
+        self._in_list = in_list
+        self.asked = 0
+        self._dead = self._lost = 0  # acquisitions that cannot be had; these, and those that are no use without them
+        self._had = plan.acquisition_set(owned) if owned else 0  # those that nobody need buy
+        self._reason = "answered"
+        self._x = program.no_values.copy()
+        self._state = State(program, 1)
+        self._values, self._known = program.kept()
+        self._root = self._complete = self._scored = 0
+        self._take(given, plan.known_at_first(self._had))
+        if plan.roots:
+            self._begin(plan.roots[0])
+            for acquisition in without:
+                self.fail(acquisition)
+            self._advance()
+        else:
+            self.stop("answered")
+
+    # ---- what a driver uses -----------------------------------------------------------------------------------
+
+    @property
+    def done(self) -> bool:
+        """Whether the answer is final."""
+        return self.stopped is not None
+
+    @property
+    def owned(self) -> int:
+        """The acquisitions that the row has, bought or not, as a bit set."""
+        return self.account.owned | self._had
+
+    @property
+    def cost(self) -> float:
+        """What was paid so far."""
+        return self.account.total
+
+    @property
+    def best(self) -> Best:
+        """The answer of the last complete node (the free constant before the first)."""
+        self._score()
+        plan = self.plan
+        score = self._state.score()
+        z = self._state.read(score)
+        proba = plan.probabilities(z)[0] if plan.classes is not None else None
+        return Best(plan.read_row(z), proba, score[0], self.tier)
+
+    def supply(self, values: Mapping[str, float]) -> None:
+        """Take the values that the wanted acquisitions gave, pay for them, and go on as far as possible."""
+        if not self.needs:
+            raise RuntimeError("This walk wants nothing: look at `needs` before supplying.")
+        self._take(values, self.plan.arriving(self.owned, self.asked))
+        self._pay()
+
+    def supply_columns(self, values: Iterable[tuple[NDArray[np.intp], Sequence[float]]]) -> None:
+        """The same by the numbers of the columns, unchecked: for a driver that knows what arrives."""
+        x = self._x
+        for columns, numbers in values:
+            x[columns] = numbers
+        self._pay()
+
+    def _pay(self) -> None:
+        self.account = self._paid
+        self.bought += self.needs
+        self._advance()
+
+    def fail(self, acquisition: str) -> None:
+        """An acquisition cannot be had. Trees go on with its features missing, and nobody pays for it; other learners
+        cannot, so the answer of the last complete node stands. `stopped` will tell, if the row wanted it."""
+        plan = self.plan
+        if self.stopped is not None or not (plan.can_miss or acquisition in self.needs):
+            return
+        if self._had and plan.acquisition_set([acquisition]) & self._had:
+            return
+        if acquisition in self.needs:
+            self._blame(f"failed:{acquisition}")
+        if plan.can_miss:
+            self._dead |= 1 << plan.acquisition_numbers[acquisition]
+            self._lost = plan.useless_without(self._dead)
+        else:
+            self._leave(self._reason)
+        if self.needs:
+            self._advance()
+
+    def _blame(self, reason: str) -> None:
+        """The first trouble is the reason that is told."""
+        if self._reason == "answered":
+            self._reason = reason
+
+    def stop(self, reason: str) -> None:
+        """End the walk with the best answer so far, for the driver's own reason (a deadline, say)."""
+        if self.stopped is None:
+            self._score()
+            self.needs = ()
+            self.waiting = None
+            self.stopped = reason
+
+    def _take(self, values: Mapping[str, float], arriving: Mapping[str, int]) -> None:
+        """Keep values; everything that the plan may look at and that is or gets owned must be among them."""
+        x = self._x
+        try:
+            for name, f in arriving.items():
+                x[f] = values[name]
+        except KeyError:
+            self._check(values, arriving)
+            raise
+        if len(values) != len(arriving):
+            self._check(values, arriving)
+
+    def _check(self, values: Mapping[str, float], arriving: Mapping[str, int]) -> None:
+        """Values that the plan never looks at are let pass; unknown, unpaid and missing ones are errors."""
+        costs, number = self.plan.costs, self.plan.feature_numbers
+        for name in values:
+            if name not in number:
+                raise KeyError(f"The plan knows no feature {name!r}.")
+            if costs.feature_masks[number[name]] & ~(self.owned | self.asked):
+                raise KeyError(f"Feature {name!r} was supplied before it was bought: it needs {costs.needs[name]}.")
+        missing = [name for name in arriving if name not in values]
+        if missing:
+            what = f"The acquisitions {list(self.needs)} give" if self.needs else "Without any purchase there are"
+            raise KeyError(f"{what} the features {missing}, which were not supplied.")
+
+    # ---- the way through the graph ----------------------------------------------------------------------------
+
+    def _begin(self, first: int) -> None:
+        self._step = self.program.steps[first]
+        self._stops = 0  # how many of its stops are passed (by learner)
+        self._entry, self._place = 0, -1  # in which of its trees, at which split (by path)
+        self._complete = self._scored = 0  # how many of its nodes
+
+    def _advance(self) -> None:
+        """Go on until something must be bought, a gate waits for other documents, or the answer is final."""
+        self.needs = ()
+        while self.stopped is None and self.waiting is None:
+            asked = self._next_on_path() if self.by_path else self._next_stop()
+            if asked is None:
+                self._leave("budget")
+            elif asked:
+                self.asked = asked
+                self.needs = self.plan.acquisition_names(asked)
+                return
+            else:
+                self._score()
+                step = self._step
+                if step.node.gate.by_query and self._in_list:
+                    self.waiting = step
+                else:
+                    self._go(step.is_open or bool(self._state.passed(step.node, ONE_ROW, ONE_ROW)[0]))
+
+    def _next_stop(self) -> int | None:
+        """What the step's next nodes lack, paid by learner; 0 at its end, None where the budget forbids it."""
+        step, ledger, stops = self._step, self.program.ledger, self._step.stops
+        if not step.acquisitions & ~(self.owned | self._lost):
+            at_end = ledger.after(self.account, 0, step.evaluated)
+            if at_end.total <= self.budget:
+                self.account, self._complete, self._stops = at_end, len(step.ends), len(stops)
+        while self._stops < len(stops):
+            stop = stops[self._stops]
+            wanted = stop.acquisitions & ~(self._lost | self._had)
+            after = ledger.after(self.account, wanted, stop.evaluated)
+            if after.total > self.budget:
+                return None
+            if wanted & ~self.account.owned:
+                self._paid = ledger.after(self.account, wanted)
+                return wanted & ~self.account.owned
+            self.account = after
+            self._complete = stop.n_nodes
+            self._stops += 1
+        return 0
+
+    def _next_on_path(self) -> int | None:
+        """What the next split on the row's own path lacks; 0 at the step's end, None where the budget forbids it."""
+        step, ledger, program = self._step, self.program.ledger, self.program
+        have = self.owned | self._lost
+        if not (step.is_priced or step.acquisitions & ~have) and self.account.total <= self.budget:
+            self._complete = len(step.ends)
+            return 0
+        owned = np.empty(program.words.shape[1], np.uint64)
+        for w in range(len(owned)):
+            owned[w] = have >> 64 * w & WORD
+        n_nodes, learners = len(step.ends), step.learners
+        while self._complete < n_nodes:
+            end, after = n_nodes, self.account
+            if step.is_priced:  # then each node is paid for when it is entered
+                end = self._complete + 1
+                after = ledger.after(after, 0, self.plan.purchase(step.first + self._complete)[1])
+                learners = step.learners[: step.ends[end - 1]]
+            if after.total > self.budget:
+                return None
+            self.account = after
+            self._entry, self._place, wants = kernels.walk_row_until_purchase(
+                self._x, program.trees, learners, program.words, owned, self._entry, self._place
+            )
+            if wants >= 0:
+                self._complete = max(self._complete, bisect_right(step.ends, self._entry, hi=end - 1))
+                asked = self.plan.costs.feature_masks[wants] & ~have
+                self._paid = ledger.after(after, asked)
+                return asked if self._paid.total <= self.budget else None
+            self._complete = end
+        return 0
+
+    def _score(self) -> None:
+        """Add the step's nodes that became complete to the score: in the order of the batch, so the same bits."""
+        if self._complete == self._scored:
+            return
+        step, n_nodes = self._step, self._complete
+        if not self._scored:
+            self._state.begin(step.head, ONE_ROW)
+        plan, row, learners, pointer = self.plan, self._state.columns[0], step.learners, step.pointer
+        first, end = step.ends[self._scored - 1] if self._scored else 0, step.ends[n_nodes - 1]
+        if end - first < len(learners):
+            learners, pointer = learners[first:end], pointer[first : end + 1]
+        edges = (pointer, step.column, step.weight)
+        kept = (self.program.keep, self._values, self._known)
+        if self.program.trees is not None:
+            kernels.add_trees_to_row(self._x, self.program.trees, learners, *edges, *kept, row)
+        elif self.program.machine is not None:
+            machines.add_machines_to_row(self._x, self.program.machine, learners, *edges, *kept, row)
+        else:
+            kernels.add_columns_to_row(self._x, plan.dictionary.columns[learners], *edges, row)  # type: ignore[attr-defined]
+        if self._dead:
+            self._blame_dead(learners, range(step.first + self._scored, step.first + n_nodes))
+        self._scored = n_nodes
+        last = step.first + n_nodes - 1
+        self._state.finish(plan.nodes[last], ONE_ROW)
+        self.exit[self._root] = last
+        self.tier = plan.nodes[last].tier
+
+    def _blame_dead(self, learners: NDArray[np.int32], nodes: range) -> None:
+        """Tell if these nodes looked at something that could not be had."""
+        wanted = 0
+        if self.by_path:
+            met = np.zeros((1, self.program.words.shape[1]), np.uint64)
+            kernels.buy_paths(self._x[None], ONE_ROW, self.program.trees, learners, self.program.words, met)
+            wanted = int.from_bytes(met.tobytes(), "little")
+        else:
+            for k in nodes:
+                wanted |= self.plan.purchase(k)[0]
+        missed = self.plan.acquisition_names(wanted & self._dead)
+        if missed:
+            self._blame(f"failed:{missed[0]}")
+
+    @property
+    def gate_score(self) -> float:
+        """What the current step's gate looks at."""
+        return float(self._state.gate_score(self._step.node, ONE_ROW)[0])
+
+    def follow(self, passed: bool) -> None:
+        """Open the gate at which the row waits, or do not, and go on."""
+        self.waiting = None
+        self._go(passed)
+        self._advance()
+
+    def _go(self, passed: bool) -> None:
+        node = self._step.node
+        way = node.passed if passed else node.failed
+        if way == EXIT:
+            self._leave("answered")
+        else:
+            self._begin(way)
+
+    def _leave(self, reason: str) -> None:
+        """This root is through: take the next one, or stop. A root that could not be paid leaves its mark."""
+        self._score()
+        self._blame(reason)
+        self.asked = 0
+        self._root += 1
+        if self._root < len(self.plan.roots):
+            self._begin(self.plan.roots[self._root])
+        else:
+            self.stop(self._reason)
+
+
+class ListWalk:
+    """The documents of one query, each on its way; gates that compare documents wait until all have arrived."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        given: Sequence[Mapping[str, float]],
+        budget: float = math.inf,
+        without: Sequence[str] = (),
+        owned: Sequence[Iterable[str]] | None = None,
+    ) -> None:
+        had = owned if owned is not None else [()] * len(given)
+        self.walks = [Walk(plan, budget, known, without, mine, in_list=True) for known, mine in zip(given, had)]
+        self.settle()
+
+    @property
+    def done(self) -> bool:
+        """Whether every document has its answer."""
+        return all(walk.done for walk in self.walks)
+
+    @property
+    def needs(self) -> dict[int, tuple[str, ...]]:
+        """What each document wants next, by its number."""
+        return {i: walk.needs for i, walk in enumerate(self.walks) if walk.needs}
+
+    def supply(self, row: int, values: Mapping[str, float]) -> None:
+        """Give one document what it wanted."""
+        self.walks[row].supply(values)
+        self.settle()
+
+    def fail(self, row: int, acquisition: str) -> None:
+        """One document cannot have an acquisition; the others go on without it."""
+        self.walks[row].fail(acquisition)
+        self.settle()
+
+    def settle(self) -> bool:
+        """Open the earliest gate at which documents wait, once no document can arrive there; tells if any opened."""
+        opened = False
+        while not any(walk.needs for walk in self.walks):
+            waiting = [walk for walk in self.walks if walk.waiting is not None]
+            if not waiting:
+                break
+            opened = True
+            first = min((walk._root, walk.waiting.first) for walk in waiting if walk.waiting is not None)
+            here = [w for w in waiting if w.waiting is not None and (w._root, w.waiting.first) == first]
+            assert here[0].waiting is not None
+            gate = here[0].waiting.node.gate
+            scores = np.array([walk.gate_score for walk in here])
+            passed = passes(gate, scores, None, np.zeros(len(here), np.intp))
+            for walk, on in zip(here, passed):
+                walk.follow(bool(on))
+        return opened

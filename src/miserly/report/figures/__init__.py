@@ -1,0 +1,32 @@
+"""Figures of frontiers and plans, drawn with matplotlib; each offers `frame` and `plot`."""
+
+from miserly.report.figures._boundary import BoundaryPicture
+from miserly.report.figures._calibration import CalibrationPicture
+from miserly.report.figures._drawing import PlanPicture, plot_plan
+from miserly.report.figures._frontier import FrontierPicture, plot_frontier
+from miserly.report.figures._leaves import LeavesPicture
+from miserly.report.figures._panels import CloudPanel, FrontierPanel, LinePanel, Panel, TablePanel, plot_panels
+from miserly.report.figures._spending import SpendingPicture
+from miserly.report.figures._stages import StagesPicture
+from miserly.report.figures._tiers import Tier, TiersPicture, price_tiers
+
+__all__ = [
+    "BoundaryPicture",
+    "CalibrationPicture",
+    "CloudPanel",
+    "FrontierPanel",
+    "FrontierPicture",
+    "LeavesPicture",
+    "LinePanel",
+    "Panel",
+    "PlanPicture",
+    "SpendingPicture",
+    "StagesPicture",
+    "TablePanel",
+    "Tier",
+    "TiersPicture",
+    "plot_frontier",
+    "plot_panels",
+    "plot_plan",
+    "price_tiers",
+]

@@ -1,0 +1,275 @@
+"""What the page shows, as plain data: every figure is made here, by the plans, the ledger and the metrics.
+
+A *stop* is a model that the slider can stand at: one on its method's front, the chosen and the cost-blind one. What all
+stops share, and their figures, are one part; the details of each stop are parts of their own, read when it is shown.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from miserly import __version__
+from miserly.costs import CostTable
+from miserly.frontiers import Frontier, Point, figure
+from miserly.metrics import Metric
+from miserly.plan import Plan
+from miserly.report._graph import everything, names
+from miserly.report._intervals import half_width, parts_left, replicates
+from miserly.report._observed import Observed, Rows
+from miserly.report._runs import SavedRun
+from miserly.report.figures import Tier, price_tiers
+from miserly.report.page._agreement import check_point, check_runs, spelled
+from miserly.report.page._details import details
+from miserly.report.page._walks import choose_rows
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Stop:
+    """A model that can be looked at: its method's number, its point, what it did to the rows."""
+
+    method: int
+    point: Point
+    seen: Observed
+    replicates: np.ndarray
+
+    @property
+    def plan(self) -> Plan:
+        """What it runs."""
+        return self.seen.plan
+
+    @property
+    def cost(self) -> float:
+        """The mean cost of a validation row."""
+        return self.point.validation.cost["mean"]
+
+
+@dataclass(frozen=True, eq=False)
+class Content:
+    """The content of a page about one or several runs on the same rows."""
+
+    runs: Sequence[SavedRun]
+    title: str
+    progress: Progress = field(default=lambda done, of: None)
+
+    def __post_init__(self) -> None:
+        check_runs(self.runs)
+
+    @property
+    def metric(self) -> Metric:
+        """What all models are measured by."""
+        return self.runs[0].front.metric
+
+    @cached_property
+    def rows(self) -> Rows:
+        """What all models are measured on; a run on disk knows only the columns that its own models look at."""
+        first = self.runs[0].rows
+        X = first.X.copy()
+        for run in self.runs[1:]:
+            unknown = np.isnan(X).all(axis=0)
+            X[:, unknown] = run.rows.X[:, unknown]
+        return Rows(X, first.y, first.qid)
+
+    @cached_property
+    def stops(self) -> list[Stop]:
+        """Models of the fronts, the chosen and the cost-blind ones; by method, cheapest first."""
+        extra = [run.chosen for run in self.runs] + [self.blind]
+        wanted = []
+        for method, run in enumerate(self.runs):
+            on_front = {id(p) for p in (*run.front.pareto(), *extra) if p is not None}
+            points = [p for p in run.front.points if id(p) in on_front]
+            wanted += [(method, p) for p in sorted(points, key=lambda p: p.validation.cost["mean"])]
+        parts = parts_left(self.rows)
+        stops = []
+        for done, (method, point) in enumerate(wanted):
+            self.progress(done, 2 * len(wanted))
+            seen = Observed.of(point.model.plan_, self.rows)
+            check_point(point, seen, self.metric)
+            stops.append(Stop(method, point, seen, replicates(seen, self.metric, parts)))
+        return stops
+
+    @cached_property
+    def blind(self) -> Point:
+        """The model that ignores prices (a tradeoff of zero); without one, the dearest of all."""
+        points = [p for run in self.runs for p in run.front.points]
+        blind = [p for p in points if p.params.get("tradeoff") == 0]
+        return blind[0] if blind else max(points, key=lambda p: p.validation.cost["mean"])
+
+    @property
+    def blind_name(self) -> str:
+        """What to call it."""
+        return "cost-blind model" if self.blind.params.get("tradeoff") == 0 else "dearest model"
+
+    @cached_property
+    def prices(self) -> dict[str, float]:
+        """All that can be bought, of all plans."""
+        return {a: p for stop in self.stops for a, p in stop.plan.costs.prices.items()}
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """The number of each acquisition on this page."""
+        return {name: i for i, name in enumerate(self.prices)}
+
+    @cached_property
+    def tiers(self) -> list[Tier]:
+        """All acquisitions by their price."""
+        return price_tiers(CostTable.per_feature(self.prices))
+
+    @cached_property
+    def walked(self) -> np.ndarray:
+        """The rows that can be walked."""
+        return choose_rows([stop.seen for stop in self.stops])
+
+    def main(self) -> dict[str, Any]:
+        """What all stops share, and the figures of each."""
+        classes = self.stops[0].plan.classes
+        return {
+            "title": self.title,
+            "version": __version__,
+            "unit": self.runs[0].front.unit,
+            "metric": {"name": self.metric.name, "greater": self.metric.greater_is_better},
+            "rows": len(self.rows),
+            "queries": None if self.rows.qid is None else len(np.unique(self.rows.qid)),
+            "classes": None if classes is None else [str(c) for c in classes],
+            "labels": self._label_range(),
+            "acquisitions": [{"name": name, "price": price} for name, price in self.prices.items()],
+            "tiers": [[t.label, t.members.bit_count()] for t in self.tiers],
+            "methods": [self._method(number, run.front) for number, run in enumerate(self.runs)],
+            "stops": [self._stop(stop) for stop in self.stops],
+            "paths": self._paths(),
+            "chosen": next((self._number(run.chosen) for run in self.runs if run.chosen is not None), None),
+            "blind": self._number(self.blind),
+            "blindName": self.blind_name,
+            "features": self._features(),
+            "walked": [self._row(int(i)) for i in self.walked],
+        }
+
+    def details(self) -> list[dict[str, Any]]:
+        """The details of each stop, in their order."""
+        found = []
+        for done, stop in enumerate(self.stops):
+            self.progress(len(self.stops) + done, 2 * len(self.stops))
+            found.append(details(stop.seen, self.metric, self.numbers, self.walked))
+        self.progress(2 * len(self.stops), 2 * len(self.stops))
+        return found
+
+    # ---- the parts of `main` ----------------------------------------------------------------------------------
+
+    def _number(self, point: Point | None) -> int | None:
+        return next((i for i, stop in enumerate(self.stops) if stop.point is point), None)
+
+    def _label_range(self) -> list[float] | None:
+        """Between which labels colours are spread, where labels are numbers."""
+        if self.stops[0].plan.classes is not None:
+            return None
+        return [float(v) for v in np.quantile(self.rows.y, [0.05, 0.95])]
+
+    def _method(self, number: int, front: Frontier) -> dict[str, Any]:
+        on_front = {id(p) for p in front.pareto()}
+        return {
+            "name": front.name,
+            "complete": front.complete,
+            "points": [
+                {
+                    "params": spelled(p),
+                    "cost": p.validation.cost["mean"],
+                    "p95": p.validation.cost["p95"],
+                    "quality": p.validation.quality,
+                    "test": None if p.test is None else [p.test.quality, p.test.cost["mean"]],
+                    "seconds": p.seconds,
+                    "front": id(p) in on_front,
+                    "stop": self._number(p),
+                }
+                for p in front.points
+            ],
+        }
+
+    def _stop(self, stop: Stop) -> dict[str, Any]:
+        blind = self.stops[self._number(self.blind) or 0]
+        measured, test = stop.point.validation, stop.point.test
+        bought = sorted(self.numbers[name] for name in names(stop.plan, everything(stop.plan)))
+        sign = 1.0 if self.metric.greater_is_better else -1.0
+        return {
+            "method": stop.method,
+            "params": spelled(stop.point),
+            "cost": dict(measured.cost),
+            "quality": measured.quality,
+            "half": _or_none(half_width(stop.replicates)),
+            "test": None if test is None else {"quality": test.quality, "cost": test.cost["mean"]},
+            "lost": sign * (blind.point.validation.quality - measured.quality),
+            "lostHalf": _or_none(half_width(blind.replicates - stop.replicates)),
+            "times": blind.cost / stop.cost if stop.cost else None,
+            "bought": bought,
+            "tiers": [sum(t.members >> a & 1 for a in bought) for t in self.tiers],
+            "verdict": self._verdict(stop, blind),
+        }
+
+    def _verdict(self, stop: Stop, blind: Stop) -> str:
+        """The stop in one sentence; what counts stands between stars."""
+        unit, name = self.runs[0].front.unit, self.metric.name
+        has = f"**{figure(stop.cost)} {unit}** a row for {name} **{figure(stop.point.validation.quality)}**"
+        if stop is blind:
+            return f"The {self.blind_name}: {has}."
+        other = f"which takes {figure(blind.cost)} for {figure(blind.point.validation.quality)}"
+        if not stop.cost:
+            return f"{has}, free of charge, beside the {self.blind_name}, {other}."
+        times = blind.cost / stop.cost
+        ratio = f"**{times:.1f} times cheaper**" if times >= 1 else f"**{1 / times:.1f} times dearer**"
+        return f"{has}: {ratio} than the {self.blind_name}, {other}."
+
+    def _paths(self) -> list[dict[str, Any]]:
+        """Ways for the slider: the best of all methods, then each method alone."""
+        paths = []
+        chosen = {id(run.chosen) for run in self.runs if run.chosen is not None}
+        for number, run in enumerate(self.runs):
+            on_front = {id(p) for p in run.front.pareto()} | chosen
+            mine = [i for i, s in enumerate(self.stops) if s.method == number and id(s.point) in on_front]
+            paths.append({"name": run.front.name, "stops": mine})
+        if len(self.runs) > 1:
+            points = tuple(p for run in self.runs for p in run.front.points)
+            best = Frontier(points, self.metric, self.runs[0].front.unit).pareto()
+            paths.insert(0, {"name": "Best of all", "stops": [self._number(p) for p in best]})
+        return paths
+
+    def _features(self) -> list[list[Any]]:
+        """Features that some stop looks at, with the acquisitions that each needs."""
+        return [[name, [self.numbers[a] for a in needs]] for name, needs, _ in self._used]
+
+    @cached_property
+    def _used(self) -> list[tuple[str, tuple[str, ...], int]]:
+        found: dict[str, tuple[tuple[str, ...], int]] = {}
+        for stop in self.stops:
+            costs = stop.plan.costs
+            found |= {costs.features[f]: (costs.needs[costs.features[f]], f) for f in stop.plan.used_features}
+        return [(name, needs, column) for name, (needs, column) in found.items()]
+
+    def _row(self, number: int) -> dict[str, Any]:
+        categories = self.stops[0].plan.notes.get("categories", {})
+        label, query = self.rows.y[number], self.rows.qid
+        return {
+            "row": number,
+            "label": figure(float(label)) if self.rows.y.dtype.kind == "f" else str(label),
+            "query": None if query is None else str(query[number]),
+            "values": [
+                _value(float(self.rows.X[number, column]), categories.get(name)) for name, _, column in self._used
+            ],
+        }
+
+
+def _value(value: float, categories: Sequence[Any] | None) -> Any:
+    if math.isnan(value):
+        return None
+    if categories is not None and 0 <= value < len(categories):
+        return str(categories[int(value)])
+    return float(f"{value:.4g}")
+
+
+def _or_none(value: float) -> float | None:
+    return None if math.isnan(value) else value

@@ -1,0 +1,98 @@
+"""The details of one model on the page: what it buys, whom it sends where, who pays, and rows on their way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from miserly.metrics import Metric
+from miserly.report._observed import Observed
+from miserly.report._prefixes import prefixes
+from miserly.report.figures import CalibrationPicture, LeavesPicture, PlanPicture, SpendingPicture, StagesPicture
+from miserly.report.page._walks import Step, walks
+
+MOST_WORDS = 200
+MOST_STAGES = 40
+MOST_LEAVES = 24
+
+
+def details(seen: Observed, metric: Metric, numbers: Mapping[str, int], walked: np.ndarray) -> dict[str, Any]:
+    """Everything about a model, as plain data; `numbers` are those of acquisitions on the page."""
+    steps = walks(seen.plan, seen.rows, walked)
+    for i, mine in zip(walked, steps):
+        if mine[-1].cost != seen.cost[i]:
+            raise AssertionError(f"Row {i} paid {mine[-1].cost!r} on its way and {seen.cost[i]!r} in the batch.")
+    drawing, words = PlanPicture(seen), seen.plan.describe().splitlines()
+    calibration = CalibrationPicture({"": seen})
+    stages, leaves = StagesPicture(seen).frame(), LeavesPicture(seen.plan)
+    matrix = leaves.matrix
+    return {
+        "summary": words[:3],
+        "words": words[3 : 3 + MOST_WORDS],
+        "more": max(0, len(words) - 3 - MOST_WORDS),
+        "purchases": _purchases(seen, steps),
+        "byPath": seen.plan.charge == "path",
+        "funnel": drawing.is_funnel,
+        "boxes": drawing.frame(),
+        "stages": stages if len(stages) <= MOST_STAGES else [],
+        "leaves": matrix.tolist() if 1 < len(matrix) <= MOST_LEAVES else [],
+        "spending": [
+            {"by": by, "groups": list(picture.groups), "bars": picture.frame(), "totals": picture.totals()}
+            for by in ("label", "outcome")
+            for picture in [SpendingPicture(seen, by)]
+        ],
+        "calibration": {"axes": calibration.axes_names, "bins": calibration.frame()},
+        "prefixes": prefixes(seen.plan, metric, seen.rows),
+        "walks": _packed(steps, numbers, seen),
+    }
+
+
+def _purchases(seen: Observed, steps: Sequence[Sequence[Step]]) -> list[dict[str, Any]]:
+    """What is bought in which order: by node and with the share of rows that come there; where each row pays for its
+    own path, by acquisition as the walked rows met it."""
+    if seen.plan.charge == "learner":
+        return [
+            {
+                "buys": line["buys"],
+                "price": line["price"],
+                "total": line["total"],
+                "share": float(seen.visits[:, line["node"]].mean()),
+                "gain": None if line["gain"] != line["gain"] else line["gain"],
+            }
+            for line in seen.plan.purchases()
+        ]
+    met: dict[str, list[int]] = {}
+    for mine in steps:
+        for place, step in enumerate(mine):
+            for name in step.buys:
+                met.setdefault(name, []).append(place)
+    prices = seen.plan.costs.prices
+    lines = [
+        {"buys": [name], "price": prices[name], "total": None, "share": len(places) / len(steps), "gain": None}
+        for name, places in sorted(met.items(), key=lambda item: (float(np.mean(item[1])), -len(item[1])))
+    ]
+    return lines
+
+
+def _packed(steps: Sequence[Sequence[Step]], numbers: Mapping[str, int], seen: Observed) -> dict[str, Any]:
+    """Walks with as few words as possible: rows that bought the same in the same order share a way. Answers are
+    rounded to the four digits that are shown."""
+    classes = None if seen.plan.classes is None else [str(c) for c in seen.plan.classes]
+    ways: dict[tuple[Any, ...], int] = {}
+    rows = []
+    for mine in steps:
+        way = tuple((tuple(numbers[name] for name in step.buys), step.cost) for step in mine)
+        row: list[Any] = [ways.setdefault(way, len(ways))]
+        if classes is None:
+            row.append([float(f"{step.answer:.4g}") for step in mine])
+        else:
+            row.append([float(f"{step.probability:.4g}") for step in mine])
+            row.append([classes.index(str(step.answer)) for step in mine])
+        rows.append(row)
+    return {
+        "ways": [[list(bought) for bought, _ in way] for way in ways],
+        "costs": [[c for _, c in way] for way in ways],
+        "rows": rows,
+    }

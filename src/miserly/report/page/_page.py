@@ -1,0 +1,46 @@
+"""The page: one HTML file with its style, its script and its data inside, which needs no network."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from miserly.files import write_whole
+from miserly.report._runs import SavedRun
+from miserly.report.page._content import Content, Progress
+
+SCRIPTS = ("words.js", "figures.js", "tables.js", "frontier.js", "drawing.js", "sections.js", "walk.js", "page.js")
+
+
+def write_report(
+    runs: Sequence[SavedRun], path: str | Path, title: str = "What a budget buys", progress: Progress | None = None
+) -> None:
+    """Write the page of one run, or of several methods on the same rows."""
+    content = Content(runs, title, *(() if progress is None else (progress,)))
+    details = content.details()
+    parts = {
+        "title": escape(title),
+        "style": _asset("page.css"),
+        "script": "\n".join(_asset(name) for name in SCRIPTS),
+        "main": _json(content.main()),
+        "details": "\n".join(
+            f'<script type="application/json" id="stop-{i}">{_json(part)}</script>' for i, part in enumerate(details)
+        ),
+    }
+    page = re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _asset("page.html"))
+    write_whole(path, page)
+
+
+def _asset(name: str) -> str:
+    return files("miserly.report.page").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _json(content: Any) -> str:
+    """JSON that may stand inside a script element, whatever names it holds."""
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c")

@@ -1,0 +1,25 @@
+"""Buying features on demand: extractors, the runner, its answers, the cache, and measured prices."""
+
+from miserly.runtime._answer import Answer, Call, Ranking
+from miserly.runtime._cache import Cache
+from miserly.runtime._extractor import Extractor, Pair, extractor
+from miserly.runtime._extractor_set import did_you_mean as did_you_mean
+from miserly.runtime._extractor_set import readers
+from miserly.runtime._profiling import Profile, profile
+from miserly.runtime._redis_cache import RedisCache
+from miserly.runtime._runner import OnDemand
+
+__all__ = [
+    "Answer",
+    "Cache",
+    "Call",
+    "Extractor",
+    "OnDemand",
+    "Pair",
+    "Profile",
+    "Ranking",
+    "RedisCache",
+    "extractor",
+    "profile",
+    "readers",
+]

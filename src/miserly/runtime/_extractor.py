@@ -1,0 +1,118 @@
+"""Extractors: plain or async functions that perform an acquisition for a row and yield the values of features."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from miserly.runtime._cache import Cache
+
+
+class Pair(NamedTuple):
+    """What extractors get as the row when documents are ranked."""
+
+    query: Any
+    document: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Extractor:
+    """A function of a row and of the results of the extractors it `needs`. Made by the decorator `extractor`."""
+
+    function: Callable[..., Any]
+    acquisition: str | None
+    yields: tuple[str, ...]
+    needs: tuple[str, ...]
+    many: bool
+    workers: int
+    process: bool
+    timeout: float | None
+    retries: int
+    cache: Cache | None
+
+    @cached_property
+    def name(self) -> str:
+        """What it is called by others that need it: its acquisition, or the function's own name."""
+        return self.acquisition or str(self.function.__name__)
+
+    @cached_property
+    def is_async(self) -> bool:
+        """Whether it must be awaited."""
+        return inspect.iscoroutinefunction(self.function)
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether nothing keeps it from being called at once on the caller's own thread."""
+        return not (self.is_async or self.process) and self.cache is None and self.timeout is None
+
+    @cached_property
+    def is_shared(self) -> bool:
+        """Whether other processes have its results too."""
+        return self.cache is not None and type(self.cache).fetch is not Cache.fetch
+
+    def __call__(self, *args: Any) -> Any:
+        """The function itself, as it was before it was decorated."""
+        return self.function(*args)
+
+    def one_each(self, results: Any, n_rows: int) -> list[Any]:
+        """The results of a call for several rows, one each; an error if the function broke its word."""
+        if not self.many:
+            return [results]
+        given = list(results)
+        if len(given) != n_rows:
+            raise ValueError(f"Extractor {self.name!r} got {n_rows} rows and returned {len(given)} results.")
+        return given
+
+    def read(self, result: Any, wanted: Sequence[int]) -> list[Any]:
+        """Some of the values that it `yields`, by place: of a mapping, a list in that order, or one value for one."""
+        names = self.yields
+        if type(result) is dict or isinstance(result, Mapping):
+            try:
+                return [result[names[i]] for i in wanted]
+            except KeyError:
+                lost = [names[i] for i in wanted if names[i] not in result]
+                raise ValueError(f"Extractor {self.name!r} promised {lost} and did not return it.") from None
+        if len(names) == 1:
+            return [result for _ in wanted]
+        if wanted and len(result) != len(names):
+            raise ValueError(f"Extractor {self.name!r} yields {len(names)} features, returned {len(result)}.")
+        return [result[i] for i in wanted]
+
+
+def extractor(
+    acquisition: str | None = None,
+    *,
+    yields: str | Iterable[str] = (),
+    needs: str | Extractor | Iterable[str | Extractor] = (),
+    many: bool = False,
+    workers: int = 8,
+    process: bool = False,
+    timeout: float | None = None,
+    retries: int = 0,
+    cache: Cache | None = None,
+) -> Callable[[Callable[..., Any]], Extractor]:
+    """Declare that a function performs an acquisition and yields these features.
+
+    It is called with the row, then with what each of `needs` returned; it returns a mapping, a list in the order of
+    `yields`, or one value. With `many` it takes lists of rows and returns a list. Without an acquisition it is free:
+    a feature that needs nothing, or one derived from others. Under a deadline it runs on one of its own `workers`
+    (threads; processes with `process=True`, for functions that hold the interpreter's lock). A call is given up after
+    `timeout` seconds, and a failed one is repeated up to `retries` times.
+    """
+    if acquisition is not None and not isinstance(acquisition, str):
+        raise TypeError("Name the acquisition: @extractor('site_stats', yields=[...]).")
+    if workers < 1 or retries < 0 or (timeout is not None and timeout <= 0):
+        raise ValueError("An extractor has at least one worker, a timeout above zero, and retries of zero or more.")
+    others = (needs,) if isinstance(needs, str | Extractor) else tuple(needs)
+    names = tuple(other.name if isinstance(other, Extractor) else str(other) for other in others)
+    features = (yields,) if isinstance(yields, str) else tuple(str(name) for name in yields)
+
+    def declare(function: Callable[..., Any]) -> Extractor:
+        if process and inspect.iscoroutinefunction(function):
+            raise ValueError(f"Extractor {function.__name__!r} is async; only plain functions run in processes.")
+        return Extractor(function, acquisition, features, names, many, workers, process, timeout, retries, cache)
+
+    return declare

@@ -1,0 +1,130 @@
+"""Measured prices: what each extractor takes on a sample of rows."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from time import perf_counter, thread_time
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from miserly.costs import CostTable
+from miserly.runtime._answer import aligned
+from miserly.runtime._extractor import Extractor
+from miserly.runtime._extractor_set import closures, in_order
+
+Clock = Literal["cpu", "wall"]
+STATISTICS: dict[str, Callable[[NDArray[np.float64]], Any]] = {
+    "mean": np.mean,
+    "median": np.median,
+    "p95": lambda seconds: np.quantile(seconds, 0.95),
+}
+WARM_UP_ROWS = 3
+SUSPICIOUS = 2.0
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Seconds of CPU and of wall clock of each extractor on each row; which features it gives, for which purchases."""
+
+    extractors: tuple[Extractor, ...]
+    needs: Mapping[str, tuple[str, ...]]
+    cpu: Mapping[str, NDArray[np.float64]]
+    wall: Mapping[str, NDArray[np.float64]]
+
+    def seconds(self, clock: Clock = "cpu", statistic: str = "mean") -> dict[str, float]:
+        """What each acquisition takes."""
+        measured = {"cpu": self.cpu, "wall": self.wall}[clock]
+        of = STATISTICS[statistic]
+        return {e.acquisition: float(of(measured[e.name])) for e in self.extractors if e.acquisition}
+
+    def table(self) -> str:
+        """Milliseconds of each extractor: mean, median and p95 of the CPU time, then of the wall clock."""
+        head = ("extractor", *(f"{clock} {name}" for clock in ("CPU", "wall") for name in STATISTICS), "yields")
+        lines = [head]
+        for e in self.extractors:
+            figures = [f"{of(t[e.name]) * 1e3:.4f}" for t in (self.cpu, self.wall) for of in STATISTICS.values()]
+            shown = ", ".join(e.yields[:3]) + (f" and {len(e.yields) - 3} more" if len(e.yields) > 3 else "")
+            lines.append((e.name, *figures, shown))
+        return aligned(lines)
+
+    def compare(self, costs: CostTable, clock: Clock = "cpu", statistic: str = "mean") -> list[str]:
+        """A warning for each acquisition whose share of the whole price is not the measured one, by a factor of two.
+
+        Shares, since the table may be in another unit; acquisitions that only one side knows are left out.
+        """
+        measured = self.seconds(clock, statistic)
+        both = [a for a in measured if costs.prices.get(a, 0.0) > 0 and measured[a] > 0]
+        if not both:
+            return []
+        rate = float(np.median([costs.prices[a] / measured[a] for a in both]))
+        warnings = []
+        for a in both:
+            factor = measured[a] * rate / costs.prices[a]
+            if not 1 / SUSPICIOUS <= factor <= SUSPICIOUS:
+                warnings.append(
+                    f"{a!r} costs {costs.prices[a]:g} {costs.unit} in the table, {measured[a] * rate:.4g} as measured "
+                    f"({factor:.2g} times): write the measured price, or measure on more rows."
+                )
+        return warnings
+
+
+def profile(extractors: Iterable[Extractor], rows: Iterable[Any]) -> Profile:
+    """Call every extractor on every row, in the order of their needs, and measure each call.
+
+    The first rows are called twice, so that imports and caches do not count. An extractor that raises is an error: a
+    price measured on half of the rows would be wrong.
+    """
+    order, sample = in_order({e.name: e for e in extractors}), list(rows)
+    if not order or not sample:
+        raise ValueError("A profile needs at least one extractor and one row.")
+    own = _own_time()
+    for row in sample[:WARM_UP_ROWS]:
+        _measure(order, row, own)
+    times = np.array([_measure(order, row, own) for row in sample])
+    bought = closures(order)
+    needs = {
+        f: tuple(n.acquisition for n in order if n.name in bought[e.name][0] and n.acquisition)
+        for e in order
+        for f in e.yields
+    }
+    return Profile(
+        tuple(order),
+        needs,
+        {e.name: times[:, i, 0] for i, e in enumerate(order)},
+        {e.name: times[:, i, 1] for i, e in enumerate(order)},
+    )
+
+
+def _measure(order: Sequence[Extractor], row: Any, own: tuple[float, float]) -> list[tuple[float, float]]:
+    results: dict[str, Any] = {}
+    times = []
+    for e in order:
+        arguments = (row, *(results[n] for n in e.needs))
+        if e.many:
+            arguments = tuple([value] for value in arguments)
+        wall, cpu = perf_counter(), thread_time()
+        try:
+            result = asyncio.run(e.function(*arguments)) if e.is_async else e.function(*arguments)
+        except Exception as error:
+            error.add_note(f"while measuring the extractor {e.name!r}")
+            raise
+        cpu, wall = thread_time() - cpu, perf_counter() - wall
+        times.append((max(0.0, cpu - own[0]), max(0.0, wall - own[1])))
+        results[e.name] = e.one_each(result, 1)[0]
+        e.read(results[e.name], range(len(e.yields)))
+    return times
+
+
+def _own_time() -> tuple[float, float]:
+    """What measuring itself takes."""
+    times = []
+    for _ in range(200):
+        wall, cpu = perf_counter(), thread_time()
+        cpu, wall = thread_time() - cpu, perf_counter() - wall
+        times.append((cpu, wall))
+    cpu, wall = np.median(np.array(times), axis=0)
+    return float(cpu), float(wall)

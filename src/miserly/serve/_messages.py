@@ -1,0 +1,141 @@
+"""What goes over the wire: requests, answers and refusals, as strict JSON."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+
+from miserly.runtime import Answer, Ranking
+
+NotNegative = Annotated[float, msgspec.Meta(ge=0)]
+Features = dict[str, float | str | None]
+JSON_RULE = "Send one JSON object in UTF-8. JSON has no NaN and no Infinity: a missing value is null."
+
+
+class _Request(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    budget: NotNegative | None = None
+    deadline_ms: NotNegative | None = None
+
+
+class PredictRequest(_Request, kw_only=True):
+    """One row. `row` is what the extractors take; `features` are values that the caller has already, which are not
+    bought again; `budget` is in the plan's unit."""
+
+    row: Any = None
+    features: Features = {}
+
+
+class RankRequest(_Request, kw_only=True):
+    """The documents of one query. The budget is for each document; `features`, if given, are one object for each."""
+
+    query: Any = None
+    documents: list[Any]
+    features: list[Features] | None = None
+
+
+class PredictAnswer(msgspec.Struct):
+    """The value (null if it is no number), the probability of each of the plan's classes, what it cost, and why it
+    stopped: answered, budget, deadline, or failed:… with the first acquisition that could not be had."""
+
+    value: Any
+    probabilities: list[float | None] | None
+    cost: float
+    measured_ms: float
+    stopped: str
+    acquired: tuple[str, ...]
+    tier: int
+
+
+class RankAnswer(msgspec.Struct):
+    """`order` lists the numbers of the documents, best first; `answers` stand as the documents did; `stopped` counts
+    the reasons."""
+
+    order: tuple[int, ...]
+    cost: float
+    measured_ms: float
+    stopped: dict[str, int]
+    answers: list[PredictAnswer]
+
+
+class Problem(msgspec.Struct):
+    """What is wrong, where in the request, and how to do it right."""
+
+    what: str
+    where: str
+    remedy: str
+
+
+class ErrorAnswer(msgspec.Struct):
+    """Every answer that is not a success."""
+
+    error: Problem
+
+
+class RefusedError(Exception):
+    """A request that is not answered, with the status and the words that the client gets."""
+
+    def __init__(self, what: str, where: str, remedy: str, status: int = 400) -> None:
+        super().__init__(what)
+        self.status, self.problem = status, Problem(what, where, remedy)
+
+
+R = TypeVar("R", PredictRequest, RankRequest)
+_PLACE = re.compile(r" - at `\$\.?(.*)`$")
+
+
+def read(decoder: msgspec.json.Decoder[R], body: bytes) -> R:
+    """A request, or a refusal that says what is wrong with it."""
+    try:
+        return decoder.decode(body)
+    except msgspec.ValidationError as error:
+        text = str(error)
+        place = _PLACE.search(text)
+        where = place[1] if place else ""
+        raise RefusedError(
+            _PLACE.sub("", text) + ".", where or "body", "See /openapi.json for the fields and their types."
+        ) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise RefusedError(f"The body is not JSON: {error}.", "body", JSON_RULE) from None
+    except RecursionError:
+        raise RefusedError("The body is nested too deeply.", "body", JSON_RULE) from None
+
+
+def read_header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> float | None:
+    """A number of zero or more in a header, if it is there."""
+    for key, value in headers:
+        if key == name:
+            try:
+                number = float(value)
+            except ValueError:
+                number = math.nan
+            if 0 <= number < math.inf:
+                return number
+            what, where = f"{value.decode('latin-1')!r} is not a number of zero or more.", f"header {name.decode()}"
+            raise RefusedError(what, where, "Send one, or leave it out.")
+    return None
+
+
+def prediction(answer: Answer) -> PredictAnswer:
+    """One answer as it is sent."""
+    probabilities, value = answer.probabilities, answer.value
+    return PredictAnswer(
+        value.tolist() if hasattr(value, "tolist") else value,
+        None if probabilities is None else probabilities.tolist(),
+        answer.cost,
+        1e3 * answer.measured,
+        answer.stopped,
+        answer.acquired,
+        answer.tier,
+    )
+
+
+def ranking(ranked: Ranking) -> RankAnswer:
+    """A list as it is sent."""
+    answers = [prediction(answer) for answer in ranked.answers]
+    reasons = Counter(answer.stopped for answer in answers)
+    return RankAnswer(ranked.order, ranked.cost, sum(answer.measured_ms for answer in answers), dict(reasons), answers)

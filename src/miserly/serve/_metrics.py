@@ -1,0 +1,151 @@
+"""What can be watched, for Prometheus: plain tallies as requests come, made into metrics when somebody looks.
+
+Requests are counted on the event loop only, so that nothing is locked.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import accumulate
+from typing import Any
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+
+from miserly.runtime import Answer, Call
+from miserly.serve._runner_pool import RunnerPool
+
+SECONDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+MEMORY = 0.999  # how much less a call weighs than the next one in the drift: about the last thousand count
+
+
+class Times:
+    """A histogram of seconds."""
+
+    __slots__ = ("_counts", "total")
+
+    def __init__(self) -> None:
+        self._counts = [0] * (len(SECONDS) + 1)
+        self.total = 0.0
+
+    def count(self, seconds: float) -> None:
+        """One more."""
+        self._counts[bisect_left(SECONDS, seconds)] += 1
+        self.total += seconds
+
+    @property
+    def buckets(self) -> list[tuple[str, float]]:
+        """As Prometheus has them: how many took at most so long."""
+        return list(zip([*map(str, SECONDS), "+Inf"], map(float, accumulate(self._counts))))
+
+
+class Calls:
+    """The calls of one extractor: how they ended, how long they took, and what they took for one priced unit lately."""
+
+    __slots__ = ("_ms", "_priced", "outcomes", "times")
+
+    def __init__(self) -> None:
+        self.outcomes: Counter[str] = Counter()
+        self.times = Times()
+        self._ms = self._priced = 0.0
+
+    def count(self, call: Call) -> None:
+        """One more."""
+        outcome = call.outcome
+        if outcome == "ok":
+            self._ms = MEMORY * self._ms + 1e3 * call.seconds
+            self._priced = MEMORY * self._priced + call.price
+        elif outcome == "running":
+            outcome = "abandoned"
+        elif outcome != "cached":
+            outcome = "failed"
+        self.outcomes[outcome] += 1
+        if outcome != "cached":
+            self.times.count(call.seconds)
+
+    @property
+    def drift(self) -> float | None:
+        """Measured milliseconds for a priced unit: 1 if prices are milliseconds, and right."""
+        return self._ms / self._priced if self._priced else None
+
+
+class Telemetry:
+    """The tallies of one application."""
+
+    def __init__(self, pool: RunnerPool) -> None:
+        self._pool = pool
+        self._requests: Counter[tuple[str, int]] = Counter()
+        self._took: dict[str, Times] = {}
+        self._answers: Counter[str] = Counter()
+        self._reloads: Counter[str] = Counter()
+        self._calls: dict[str, Calls] = {}
+        self._priced = self._measured = 0.0
+        self._registry = CollectorRegistry()
+        self._registry.register(self)
+
+    def request(self, route: str, status: int, seconds: float | None = None) -> None:
+        """A request was answered, in so many seconds, or refused."""
+        self._requests[route, status] += 1
+        if seconds is not None:
+            (self._took.get(route) or self._took.setdefault(route, Times())).count(seconds)
+
+    def answers(self, answers: Iterable[Answer]) -> None:
+        """Rows were answered."""
+        calls = self._calls
+        for answer in answers:
+            self._priced += answer.cost
+            self._answers[answer.stopped] += 1
+            for call in answer.calls:
+                self._measured += call.seconds
+                (calls.get(call.name) or calls.setdefault(call.name, Calls())).count(call)
+
+    def reload(self, outcome: str) -> None:
+        """A new plan was taken or refused."""
+        self._reloads[outcome] += 1
+
+    def page(self) -> bytes:
+        """Everything in Prometheus' text format."""
+        return generate_latest(self._registry)
+
+    def collect(self) -> Iterator[Metric]:
+        """Everything as metrics."""
+        runner = self._pool.active.runner
+        yield _counts("requests", "Requests by route and status", ("route", "status"), self._requests)
+        yield _times("request_seconds", "Time to answer", "route", self._took)
+        yield _counts("answers", "Rows answered, by the reason why they stopped", ("stopped",), self._answers)
+        yield CounterMetricFamily("miserly_cost_priced", "What the rows cost, in the plan's unit", self._priced)
+        yield CounterMetricFamily("miserly_cost_measured_seconds", "What the calls for them took", self._measured)
+        outcomes = {(e, outcome): n for e, calls in self._calls.items() for outcome, n in calls.outcomes.items()}
+        said = "Calls by outcome: ok, cached, failed, abandoned"
+        yield _counts("extractor_calls", said, ("extractor", "outcome"), outcomes)
+        times = {e: calls.times for e, calls in self._calls.items()}
+        yield _times("extractor_seconds", "Time of a call, its share for one row", "extractor", times)
+        drifts = {e: calls.drift for e, calls in self._calls.items() if calls.drift is not None}
+        yield _gauges("price_drift", "Measured milliseconds for a priced unit, lately", "extractor", drifts)
+        yield _gauges("breaker_open", "1 if an extractor is left alone", "extractor", runner.left_alone)
+        yield GaugeMetricFamily("miserly_calls_running", "Calls running, also abandoned ones", runner.running)
+        yield GaugeMetricFamily("miserly_requests_in_flight", "Requests being answered", self._pool.in_flight)
+        yield _counts("plan_reloads", "New plans: taken, refused", ("outcome",), self._reloads)
+
+
+def _counts(name: str, text: str, labels: tuple[str, ...], counts: Mapping[Any, int]) -> Metric:
+    family = CounterMetricFamily(f"miserly_{name}", text, labels=labels)
+    for key, count in counts.items():
+        family.add_metric([str(part) for part in (key if isinstance(key, tuple) else (key,))], count)
+    return family
+
+
+def _times(name: str, text: str, label: str, times: dict[str, Times]) -> Metric:
+    family = HistogramMetricFamily(f"miserly_{name}", text, labels=[label])
+    for key, found in times.items():
+        family.add_metric([key], found.buckets, found.total)
+    return family
+
+
+def _gauges(name: str, text: str, label: str, values: Mapping[str, float]) -> Metric:
+    family = GaugeMetricFamily(f"miserly_{name}", text, labels=[label])
+    for key, value in values.items():
+        family.add_metric([key], float(value))
+    return family

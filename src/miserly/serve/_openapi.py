@@ -1,0 +1,108 @@
+"""The interface described: OpenAPI made from the messages themselves, and a small page that needs no network."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+import msgspec
+
+from miserly import __version__
+from miserly.plan import Plan
+from miserly.serve._messages import ErrorAnswer, PredictAnswer, PredictRequest, RankAnswer, RankRequest
+
+LIMIT_HEADERS = {
+    "Miserly-Budget": "Most that the row may cost, in the plan's unit. With one in the body, the smaller counts.",
+    "Miserly-Deadline-Ms": "Milliseconds until an answer is wanted. With one in the body, the smaller counts.",
+}
+ROUTES: dict[str, tuple[str, str, Any]] = {
+    "/v1/predict": ("post", "Answer one row, buying what the plan asks for", (PredictRequest, PredictAnswer)),
+    "/v1/rank": ("post", "Rank the documents of a query", (RankRequest, RankAnswer)),
+    "/v1/plan": ("get", "What the plan may buy, and its prices", "application/json"),
+    "/healthz": ("get", "Whether the process lives", "text/plain"),
+    "/readyz": ("get", "Whether it takes requests: 503 while it shuts down", "text/plain"),
+    "/metrics": ("get", "Figures for Prometheus", "text/plain"),
+}
+REFUSALS = {
+    "400": "The request is wrong: what, where, and how to do it right",
+    "413": "The body is too large",
+    "503": "Too many requests at once: try again after Retry-After seconds",
+}
+
+
+def description() -> dict[str, Any]:
+    """The interface in OpenAPI 3.1."""
+    kinds = [PredictRequest, PredictAnswer, RankRequest, RankAnswer, ErrorAnswer]
+    _, schemas = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Miserly", "version": __version__, "description": "A plan that buys features on demand."},
+        "paths": {
+            path: {method: _asking(summary, *what) if method == "post" else _looking(summary, what)}
+            for path, (method, summary, what) in ROUTES.items()
+        },
+        "components": {"schemas": schemas},
+    }
+
+
+def _asking(summary: str, request: type, answer: type) -> dict[str, Any]:
+    number = {"type": "number", "minimum": 0}
+    return {
+        "summary": summary,
+        "parameters": [
+            {"name": name, "in": "header", "description": text, "schema": number}
+            for name, text in LIMIT_HEADERS.items()
+        ],
+        "requestBody": {"required": True, "content": _json(request)},
+        "responses": {
+            "200": {"description": "An answer, with the reason why it stopped", "content": _json(answer)},
+            **{code: {"description": text, "content": _json(ErrorAnswer)} for code, text in REFUSALS.items()},
+        },
+    }
+
+
+def _looking(summary: str, media_type: str) -> dict[str, Any]:
+    responses = {"200": {"description": summary, "content": {media_type: {}}}}
+    if summary.startswith("Whether it takes"):
+        responses["503"] = {"description": "It shuts down", "content": {media_type: {}}}
+    return {"summary": summary, "responses": responses}
+
+
+def _json(kind: type) -> dict[str, Any]:
+    return {"application/json": {"schema": {"$ref": f"#/components/schemas/{kind.__name__}"}}}
+
+
+def page(summary: str) -> str:
+    """A page for people who look at the server with a browser."""
+    lines = "".join(
+        f"<tr><td>{method.upper()}</td><td>{path}</td><td>{escape(text)}</td></tr>"
+        for path, (method, text, _) in ROUTES.items()
+    )
+    return (
+        "<!doctype html><html lang=en><meta charset=utf-8><title>Miserly</title>"
+        "<style>body{font:16px/1.5 sans-serif;max-width:50em;margin:2em auto;padding:0 1em}td{padding:0 1em 0 0}"
+        "pre{white-space:pre-wrap}</style>"
+        f"<h1>Miserly</h1><pre>{escape(summary)}</pre><table>{lines}</table>"
+        "<p>The details are in <a href=openapi.json>openapi.json</a>.</p></html>"
+    )
+
+
+def plan(plan: Plan) -> dict[str, Any]:
+    """A plan as clients see it: what it may buy, at which price, for which features."""
+    costs = plan.costs
+    used = [costs.features[f] for f in plan.used_features]
+    serves: dict[str, list[str]] = {}
+    for feature in used:
+        for acquisition in costs.needs[feature]:
+            serves.setdefault(acquisition, []).append(feature)
+    return {
+        "summary": plan.summary(),
+        "unit": costs.unit,
+        "charge": plan.charge,
+        "classes": None if plan.classes is None else plan.classes.tolist(),
+        "features": used,
+        "acquisitions": [{"name": a, "price": costs.prices[a], "features": fs} for a, fs in serves.items()],
+        "evaluation": costs.evaluation_text,
+        "most_expensive": plan.most_expensive,
+        "by_query": plan.by_query,
+    }

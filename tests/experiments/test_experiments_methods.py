@@ -1,0 +1,88 @@
+"""What figures compare: how curves are swept, and a figure from end to end on a few queries."""
+
+import csv
+
+import numpy as np
+import pytest
+
+import miserly as ms
+from miserly.experiments import STUDIES, Bench, perform
+from miserly.experiments import _methods as methods
+from miserly.experiments import _sets as sets
+from miserly.experiments._parts import Part, Problem, Split
+from miserly.metrics import get_metric
+from miserly.plan import Node, Plan, RawFeatures
+
+PRICES = 2.0 ** np.arange(8)
+COSTS = ms.CostTable.per_feature(PRICES)
+
+
+def problem():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 8))
+    y = (X[:, 0] + X[:, 7] > 0).astype(float)
+    part = Part(X, y, np.repeat(np.arange(6), 10), np.where(y > 0, 1, 10))
+    return Problem("tiny", 0, get_metric("precision@5"), COSTS, lambda: Split(part, part, part), "something")
+
+
+def test_a_sweep_looks_where_the_cost_changes(tmp_path, monkeypatch):
+    """Everything is bought below 0.02, one feature up to 0.1, then nothing: the sweep closes in on both places, until
+    its plans are near each other; those that buy nothing do not count."""
+    asked = []
+
+    def make(tradeoff):
+        asked.append(tradeoff)
+        n = 8 if tradeoff < 0.02 else 1 if tradeoff < 0.1 else 0
+        node = Node(np.arange(n, dtype=np.int32), np.full(n, 1.0 + tradeoff))
+        return Plan(COSTS, RawFeatures(np.arange(8)), (node,) if n else (), np.zeros(1), roots=(0,) if n else ())
+
+    monkeypatch.setattr(Bench, "n_swept", 12)
+    bench = Bench(None, tmp_path, quick=False)
+    plans = methods.swept(bench, problem(), make, 1e-4, 1.0)
+    assert len(plans) == len(asked)
+    bought = [len(plan.nodes[0].learners) if plan.nodes else 0 for plan in plans]
+    assert bought == sorted((8 if t < 0.02 else 1 if t < 0.1 else 0 for t in asked), reverse=True)
+    for edge in (0.02, 0.1):
+        assert min(t for t in asked if t >= edge) / max(t for t in asked if t < edge) < methods.FINE**2
+    assert methods.swept(Bench(None, tmp_path, quick=False), problem(), make, 1e-4, 1.0) == plans
+    monkeypatch.setattr(Bench, "n_swept", 3)
+    few = methods.swept(Bench(None, tmp_path, quick=False), problem(), make, 1e-4, 1.0)
+    assert sum(bool(plan.nodes) for plan in few) == 3
+
+
+def test_the_papers_tradeoffs_are_per_row_on_the_papers_data_only():
+    own = problem()
+    elsewhere = methods.tradeoffs(own, (1.0, 4.0), 3)
+    assert len(elsewhere) == 3
+    here = Problem("own", 0, own.metric, own.costs, own.read)
+    n = own.split.train.copies.sum()
+    assert methods.tradeoffs(here, (1.0, 4.0), 3) == [1.0 / n, 4.0 / n]
+
+
+def test_rows_and_queries_are_told_to_those_who_ask(tmp_path):
+    part = problem().split.train
+    assert set(methods.told(ms.GreedyMiserRanker, part)) == {"qid", "sample_weight"}
+    assert set(methods.told(ms.CSTCClassifier, part)) == {"sample_weight"}
+    assert not methods.told(ms.CSTCClassifier, part._replace(copies=None))
+
+
+def test_draws_are_averaged(tmp_path):
+    points, spread = methods.adaboost_rs(Bench(None, tmp_path, quick=True), problem(), 4)
+    assert len(points) == len(spread) == 4
+    assert all(len(point) == 4 for point in points)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", ["miser-1-right", "cronus-2-right", "thesis-3.6", "thesis-3.8", "thesis-2.8", "astc-3"]
+)
+def test_a_figure_on_a_few_queries(name, monkeypatch, tmp_path):
+    monkeypatch.setattr(sets, "QUICK_QUERIES", (40, 20, 20))
+    monkeypatch.setattr("miserly.experiments._study.data_folder", lambda given: None)
+    outcome = perform(STUDIES[name], Bench(None, tmp_path, quick=True))
+    assert outcome.claims
+    assert all(
+        np.isfinite(float(row["test"])) for row in csv.DictReader((tmp_path / f"{name}.csv").open()) if "test" in row
+    )
+    assert (tmp_path / f"{name}.png").stat().st_size > 10_000
+    assert "yahoo_like in place of Yahoo! LTRC" in (tmp_path / f"{name}.txt").read_text()

@@ -1,0 +1,124 @@
+"""Results kept across requests: by key, for a time, one call in flight for all who ask."""
+
+import asyncio
+import threading
+import time
+
+import pytest
+
+from miserly.costs import CostTable
+from miserly.plan import Node, Plan, RawFeatures
+from miserly.runtime import Cache, OnDemand, extractor
+
+PLAN = Plan(CostTable.per_feature({"x": 1.0}), RawFeatures([0]), (Node([0], [1.0]),), [0.0])
+
+
+def counted(cache, work=lambda row: None, is_async=False):
+    calls = []
+
+    def plain(row):
+        calls.append(row)
+        work(row)
+        return row[1]
+
+    async def later(row):
+        calls.append(row)
+        await asyncio.sleep(0.02)
+        return row[1]
+
+    return calls, OnDemand(PLAN, [extractor("x", yields="x", cache=cache)(later if is_async else plain)])
+
+
+def key(row):
+    return row[0]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_result_is_kept_by_key_for_its_time(is_async):
+    calls, runner = counted(Cache(key, ttl=0.3), is_async=is_async)
+    with runner:
+        assert runner.predict(("a", 1.0)).value == 1.0
+        again = runner.predict(("a", 2.0), deadline=5.0)
+        assert again.value == 1.0
+        assert again.calls[0].outcome == "cached"
+        assert again.cost == 1.0, "the price is the plan's; what was saved shows in the measured time"
+        assert runner.predict(("b", 3.0)).value == 3.0
+        time.sleep(0.35)
+        assert runner.predict(("a", 4.0)).value == 4.0
+    assert len(calls) == 3
+
+
+def test_the_least_recently_used_goes_first():
+    calls, runner = counted(Cache(key, ttl=60.0, size=2))
+    with runner:
+        for name in "abacab":
+            runner.predict((name, 0.0))
+    assert [name for name, _ in calls] == ["a", "b", "c", "b"]
+
+
+def test_requests_for_one_key_share_one_call():
+    entered, release = threading.Event(), threading.Event()
+
+    def work(row):
+        entered.set()
+        release.wait(20.0)
+
+    calls, runner = counted(Cache(key, ttl=60.0), work)
+    answers = []
+    threads = [threading.Thread(target=lambda: answers.append(runner.predict(("a", 1.0)))) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    entered.wait(20.0)
+    time.sleep(0.05)
+    release.set()
+    for thread in threads:
+        thread.join()
+    runner.close()
+    assert len(calls) == 1
+    assert [a.value for a in answers] == [1.0] * 5
+    assert sorted(a.calls[0].outcome for a in answers) == ["cached"] * 4 + ["ok"]
+
+
+def test_requests_on_an_event_loop_share_one_call():
+    calls, runner = counted(Cache(key, ttl=60.0), is_async=True)
+
+    async def ask():
+        answers = await asyncio.gather(*(runner.apredict(("a", 1.0)) for _ in range(5)))
+        await runner.aclose()
+        return answers
+
+    assert [a.value for a in asyncio.run(ask())] == [1.0] * 5
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_call_that_its_request_gave_up_still_serves_others(is_async):
+    calls, runner = counted(Cache(key, ttl=60.0), lambda row: time.sleep(0.05), is_async)
+    with runner:
+        assert runner.predict(("a", 1.0), deadline=0.005).stopped == "deadline"
+        assert runner.predict(("a", 2.0)).value == 1.0
+    assert len(calls) == 1
+
+
+def test_failures_are_not_kept():
+    def work(row):
+        if len(calls) == 1:
+            raise ValueError
+
+    calls, runner = counted(Cache(key, ttl=60.0), work)
+    with runner:
+        assert runner.predict(("a", 1.0)).stopped == "failed:x"
+        assert runner.predict(("a", 1.0)).stopped == "answered"
+
+
+@pytest.mark.parametrize("bad", [{"ttl": 0.0}, {"ttl": 1.0, "size": 0}])
+def test_bad_caches(bad):
+    with pytest.raises(ValueError, match="cache"):
+        Cache(key, **bad)
+
+
+@pytest.mark.parametrize("wrong", [lambda row: row.nothing, lambda row: []], ids=["raises", "unhashable"])
+def test_a_key_that_does_not_fit_the_row_is_a_failure_of_the_extractor(wrong):
+    _, runner = counted(Cache(wrong, ttl=60.0))
+    with runner:
+        assert runner.predict(("a", 1.0)).stopped == "failed:x"

@@ -1,0 +1,159 @@
+"""Results shared by way of a real Redis, which is killed in the middle: answers go on."""
+
+import asyncio
+import os
+import shutil
+import socket
+import subprocess
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from miserly.costs import CostTable
+from miserly.plan import Node, Plan, RawFeatures
+from miserly.runtime import OnDemand, Pair, RedisCache, extractor
+
+PLAN = Plan(CostTable.per_feature({"x": 1.0}), RawFeatures([0]), (Node([0], [1.0]),), [0.0])
+
+
+class Server:
+    """redis-server on a port of its own, with nothing on disk."""
+
+    def __init__(self, folder):
+        program = shutil.which("redis-server")
+        if program is None:
+            if os.environ.get("MISERLY_NO_SKIP"):
+                pytest.fail("redis-server is not installed")
+            pytest.skip("redis-server is not installed")
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.url = f"redis://127.0.0.1:{self.port}/0"
+        self._command = [program, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL)
+        until = time.monotonic() + 20
+        while time.monotonic() < until:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return
+            time.sleep(0.02)
+        pytest.fail("redis-server does not answer")
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+@pytest.fixture
+def server(tmp_path):
+    started = Server(tmp_path)
+    yield started
+    started.kill()
+
+
+def counted(server, is_async=False, name="x", work=lambda row: row[1], ttl=60.0):
+    """A runner of its own, as another process would have it, and the rows for which its function was called."""
+    calls = []
+
+    def plain(row):
+        calls.append(row)
+        return work(row)
+
+    async def later(row):
+        await asyncio.sleep(0.001)
+        return plain(row)
+
+    cache = RedisCache(name, key=lambda row: row[0], ttl=ttl, url=server.url, timeout=1.0)
+    return calls, OnDemand(PLAN, [extractor("x", yields="x", cache=cache)(later if is_async else plain)])
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_what_one_computed_the_other_finds(server, is_async):
+    (calls, first), (others, second) = counted(server, is_async), counted(server, is_async)
+    with first, second:
+        assert first.predict(("a", 1.5)).calls[0].outcome == "ok"
+        found = second.predict(("a", 2.0), deadline=10.0)
+        assert (found.value, found.calls[0].outcome, found.cost) == (1.5, "cached", 1.0)
+        assert second.predict(("b", 3.0)).value == 3.0
+    assert (len(calls), len(others)) == (1, 1)
+
+
+def test_names_keep_extractors_apart_and_time_runs_out(server):
+    (_, first), (_, second) = counted(server, name="one", ttl=0.2), counted(server, name="two")
+    _, third = counted(server, name="one")
+    with first, second, third:
+        first.predict(("a", 1.0))
+        assert second.predict(("a", 2.0)).value == 2.0
+        assert third.predict(("a", 3.0)).value == 1.0
+        time.sleep(0.25)
+        assert third.predict(("a", 3.0)).value == 3.0
+
+
+def test_requests_for_one_key_share_one_call(server):
+    calls, runner = counted(server, work=lambda row: time.sleep(0.1) or row[1])
+    answers = []
+    threads = [threading.Thread(target=lambda: answers.append(runner.predict(("a", 1.0)))) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    runner.close()
+    assert [a.value for a in answers] == [1.0] * 5
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize(("result", "value"), [(np.float64(2.5), 2.5), ({"x": np.float32(0.5), "more": [1, 2]}, 0.5)])
+def test_results_come_back_as_they_were(server, result, value):
+    (_, first), (others, second) = counted(server, work=lambda row: result), counted(server)
+    with first, second:
+        assert first.predict(("a", None)).value == value
+        assert second.predict(("a", None)).value == value
+    assert not others
+
+
+@pytest.mark.parametrize(
+    "more", [object(), b"bytes", {1: 2}, Pair(1, 2)], ids=["object", "bytes", "numbers as keys", "a named tuple"]
+)
+def test_what_json_cannot_say_is_computed_anew(server, caplog, more):
+    (_, first), (others, second) = [counted(server, work=lambda row: {"x": 1.0, "more": more}) for _ in range(2)]
+    with first, second:
+        assert first.predict(("a", 0.0)).value == second.predict(("a", 0.0)).value == 1.0
+    assert len(others) == 1
+    assert "not kept" in caplog.text
+
+
+def test_answers_go_on_when_redis_is_killed_and_it_is_used_again(server):
+    _, runner = counted(server)
+    answers = []
+    with runner:
+        for i in range(60):
+            if i == 20:
+                server.kill()
+            if i == 40:
+                server.start()
+                time.sleep(0.6)  # the pause after the last failure
+            answers.append(runner.predict(("k", float(i)), deadline=10.0))
+    assert {answer.stopped for answer in answers} == {"answered"}
+    outcomes = [answer.calls[0].outcome for answer in answers]
+    assert outcomes[1:20] == ["cached"] * 19
+    assert outcomes[20:40] == ["ok"] * 20
+    assert [a.value for a in answers[20:40]] == [float(i) for i in range(20, 40)]
+    assert outcomes[-10:] == ["cached"] * 10
+
+
+def test_a_redis_that_hangs_costs_its_timeout_once():
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        cache = RedisCache("x", lambda row: 0, 1.0, f"redis://127.0.0.1:{silent.getsockname()[1]}", timeout=0.05)
+        began = time.monotonic()
+        assert cache.fetch("a") is None
+        assert 0.04 < time.monotonic() - began < 5
+        began = time.monotonic()
+        cache.share("a", 1.0)  # left alone for a while
+        assert time.monotonic() - began < 0.04
