@@ -1,0 +1,152 @@
+"""Rules of the source tree that no linter holds: names, lengths, imports, words, and where prices are added.
+
+`structure_allowances.json` lists, per rule and file, how many violations are still allowed. It may only shrink.
+"""
+
+import ast
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src/miserly"
+ALLOWANCES = json.loads((Path(__file__).parent / "structure_allowances.json").read_text(encoding="utf-8"))
+MODULES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
+PROSE = [
+    path
+    for folder in (PACKAGE, ROOT / "docs")
+    for path in sorted(folder.rglob("*"))
+    if path.suffix in {".py", ".md", ".js", ".html", ".css", ".svg", ".toml", ".txt"}
+] + [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+
+WORDS = r"(?<![A-Za-z])(dear|dearer|dearest|anew|settl\w*|shops?|shelf|shelves|clerks?|elsewhere|rooms?|meddled|told)(?![A-Za-z])"
+PHRASES = r"cannot be had|in turn(?![a-z])"
+FORBIDDEN = re.compile(f"{WORDS}|{PHRASES}", re.IGNORECASE)
+
+MOST_LINES_OF_A_FILE = 500
+MOST_LINES_OF_A_FUNCTION = 60
+MOST_LINES_OF_A_KERNEL = 120
+
+
+def short(path):
+    return str(path.relative_to(ROOT))
+
+
+def check(rule, found):
+    """Fail if a file has more violations of a rule than the allowance for it."""
+    allowed = ALLOWANCES.get(rule, {})
+    worse = {file: count for file, count in sorted(found.items()) if count > allowed.get(file, 0)}
+    assert worse == {}, f"{rule}: {worse}"
+
+
+def duplicate_classes():
+    files = {}
+    for path, tree in MODULES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                files.setdefault(node.name, []).append(short(path))
+    return {name: len(where) - 1 for name, where in files.items() if len(where) > 1}
+
+
+def deep_imports():
+    """Imports of a private module `_x` from outside the package that contains it."""
+    found = Counter()
+    for path, tree in MODULES.items():
+        inside = ["miserly", *path.relative_to(PACKAGE).parent.parts]
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("miserly."):
+                parts = node.module.split(".")
+                private = [k for k, part in enumerate(parts) if part.startswith("_")]
+                if private and inside[: private[0]] != parts[: private[0]]:
+                    found[short(path)] += 1
+    return found
+
+
+def questions_about_oneself():
+    return Counter(
+        short(path)
+        for path, tree in MODULES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "isinstance"
+        and isinstance(node.args[0], ast.Name)
+        and node.args[0].id == "self"
+    )
+
+
+def forbidden_words():
+    return (
+        Counter({short(path): len(FORBIDDEN.findall(path.read_text(encoding="utf-8"))) for path in PROSE}) + Counter()
+    )
+
+
+def sums_of_prices():
+    """Calls of `sum` and `fsum`, as functions or methods, over something whose name holds "price"."""
+    found = Counter()
+    for path, tree in MODULES.items():
+        if path.parent.name == "costs":
+            continue
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Call):
+                continue
+            name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+            if name not in {"sum", "fsum"}:
+                continue
+            names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+            names |= {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
+            found[short(path)] += any(re.fullmatch(r"_?prices?(_list)?", n) for n in names)
+    return found + Counter()
+
+
+def long_files():
+    return {
+        short(path): lines
+        for path in MODULES
+        if (lines := path.read_text(encoding="utf-8").count("\n")) > MOST_LINES_OF_A_FILE
+    }
+
+
+def long_functions():
+    found = Counter()
+    for path, tree in MODULES.items():
+        most = MOST_LINES_OF_A_KERNEL if path.parent.name == "kernels" else MOST_LINES_OF_A_FUNCTION
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                first = node.body[0]
+                words = first.end_lineno - first.lineno + 1 if ast.get_docstring(node) is not None else 0
+                found[short(path)] += node.end_lineno - node.lineno + 1 - words > most
+    return found + Counter()
+
+
+RULES = {
+    "class names defined twice": duplicate_classes,
+    "deep imports": deep_imports,
+    "isinstance(self, …)": questions_about_oneself,
+    "forbidden words": forbidden_words,
+    "sums of prices outside costs": sums_of_prices,
+    "files that are too long": long_files,
+    "functions that are too long": long_functions,
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_source_tree_keeps(rule):
+    check(rule, RULES[rule]())
+
+
+def test_the_rules_see_what_they_forbid():
+    """Each pattern matches a violation of it, so that an empty result means something."""
+    for bad in ("dearest", "ANEW", "settles", "_settle_", "a shop", "PathShop told", "in turn.", "cannot be had"):
+        assert FORBIDDEN.search(bad), bad
+    for good in ("endear", "workshop", "mushroom", "in turning", "bookshelf"):
+        assert not FORBIDDEN.search(good), good
+
+
+if __name__ == "__main__":  # write the allowances of today
+    import sys
+
+    json.dump({rule: dict(sorted(find().items())) for rule, find in RULES.items()}, sys.stdout, indent=1)
