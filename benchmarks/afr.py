@@ -34,7 +34,7 @@ from benchmarks.timing import memory_watched
 from miserly.costs import CostTable
 from miserly.datasets import noisy_xor
 from miserly.estimators import AFRClassifier, AnytimeMiserClassifier
-from miserly.experiments._measure import interval
+from miserly.experiments import interval
 from miserly.frontiers._front import Frontier, Measured, Point
 from miserly.kernels.threads import threads
 from miserly.metrics import Metric, get_metric

@@ -34,7 +34,7 @@ from examples.spam.pipeline import (
     prepare_as_paid,
     sweep,
 )
-from miserly.experiments._measure import interval
+from miserly.experiments import interval
 from miserly.plan import Plan
 from miserly.runtime import Answer, Extractor, OnDemand
 

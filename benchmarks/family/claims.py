@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.family.methods import BOOSTING, TREE
 from benchmarks.frontier_vs_peers.data import Problem
 from benchmarks.frontier_vs_peers.scoring import ALL_OURS, ALL_PEERS, N_BUDGETS, Result
-from miserly.experiments._measure import interval
+from miserly.experiments import interval
 
 ABOVE = (
     ("CSTC, raw", "single, raw"),

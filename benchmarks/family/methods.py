@@ -24,7 +24,7 @@ from benchmarks.frontier_vs_peers.methods import (
 )
 from miserly import estimators
 from miserly.costs import CostTable
-from miserly.experiments._methods import told
+from miserly.experiments import fit_arguments
 from miserly.plan import Plan
 
 N_POINTS = 13
@@ -55,7 +55,7 @@ def blind(split: Split, costs: CostTable, how: Settings, **params: Any) -> Any:
         n_jobs=1,
         **params,
     )
-    return model.fit(split.train.X, split.train.y, **told(kind, split.train))
+    return model.fit(split.train.X, split.train.y, **fit_arguments(kind, split.train))
 
 
 # ---- how each grows -----------------------------------------------------------------------------------------------
@@ -73,7 +73,7 @@ def kind_of(stem: str, split: Split, how: Settings) -> tuple[Any, np.ndarray]:
 def graph(stem: str, split: Split, costs: CostTable, how: Settings, trees: Any = None, **params: Any) -> Iterator[Plan]:
     """A tree or a cascade over λ."""
     kind, y = kind_of(stem, split, how)
-    model, more = kind(costs, dictionary=trees, **params), told(kind, split.train)
+    model, more = kind(costs, dictionary=trees, **params), fit_arguments(kind, split.train)
     unit = float(np.std(y)) if how.is_ranking else 1.0
 
     def fit(rate: float) -> Plan:
@@ -90,7 +90,7 @@ def cronus_settings(problem: Problem, split: Split, costs: CostTable, how: Setti
     validation = split.validation
     model = kind(costs, float(np.std(y)) * rate, dictionary=trees, optimise=False, tune=True)
     model.set_params(metric=metric_of(problem, validation))
-    model.fit(split.train.X, y, eval_set=validation[:3], **told(kind, split.train))
+    model.fit(split.train.X, y, eval_set=validation[:3], **fit_arguments(kind, split.train))
     choice = model.choice_
     found = {"rho": choice.rho, "rho_last": choice.rho_last, "inflation": choice.inflation}
     return found if kind is estimators.CronusRegressor else {**found, "class_weight": {1.0: choice.positive_weight}}
@@ -99,7 +99,7 @@ def cronus_settings(problem: Problem, split: Split, costs: CostTable, how: Setti
 def astc(split: Split, costs: CostTable, how: Settings, trees: Any = None) -> Iterator[Plan]:
     """ASTC over its budgets, at several depths."""
     kind, y = kind_of("ASTC", split, how)
-    more = told(kind, split.train)
+    more = fit_arguments(kind, split.train)
     for depth in ASTC_DEPTHS:
         model = kind(costs, dictionary=trees, max_depth=depth)
         for budget in model.suggest_grid(y, how.n_points):
@@ -111,7 +111,7 @@ def early_exits(split: Split, costs: CostTable, how: Settings) -> Iterator[Plan]
     plan = blind(split, costs, how, max_depth=how.max_depth).plan_
     kind = find_baseline("EarlyExit", how.is_ranking)
     model, y = kind(plan), split.train.y
-    more = told(kind, split.train)
+    more = fit_arguments(kind, split.train)
     for value in model.suggest_grid(y, how.n_points):
         yield model.set_params(threshold=value).fit(split.train.X, y, **more).plan_
 

@@ -14,7 +14,8 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from miserly.costs import CostTable
 from miserly.datasets import read_letor, yahoo_like
-from miserly.experiments._parts import Part, Split
+from miserly.experiments import DataPart as Part
+from miserly.experiments import DataSplit as Split
 from miserly.metrics import Metric, get_metric, ndcg
 
 N_YAHOO_QUERIES = 850

@@ -17,7 +17,7 @@ from benchmarks.frontier_vs_peers import importers
 from benchmarks.frontier_vs_peers.data import Part, Split
 from miserly import baselines, estimators
 from miserly.costs import CostTable
-from miserly.experiments._methods import told
+from miserly.experiments import fit_arguments
 from miserly.frontiers._between import between
 from miserly.plan import Plan, cascade
 
@@ -117,7 +117,7 @@ def miser(split: Split, costs: CostTable, how: Settings, charge: str = "learner"
         **params,
     )
     binned, train = model.prepare(split.train.X), split.train
-    more = told(kind, train)
+    more = fit_arguments(kind, train)
 
     def fit(rate: float) -> Plan:
         model.set_params(tradeoff=0.5 * spread(train, how) * rate)
@@ -149,7 +149,7 @@ def ours(stem: str, split: Split, costs: CostTable, how: Settings, grid: Any = N
     }
     model = kind(**{name: value for name, value in wanted.items() if name in known})
     train = split.train
-    more = told(kind, train)
+    more = fit_arguments(kind, train)
 
     def fit(value: Any) -> Plan:
         return model.set_params(**{kind.cost_axis: value}).fit(train.X, train.y, **more).plan_
@@ -170,7 +170,7 @@ def path_trees(split: Split, costs: CostTable, how: Settings) -> Iterator[Plan]:
 def early_exits(split: Split, costs: CostTable, how: Settings) -> Iterator[Plan]:
     """Exits at several thresholds put into a few models of the miser."""
     kind, train = find_baseline("EarlyExit", how.is_ranking), split.train
-    more = told(kind, train)
+    more = fit_arguments(kind, train)
     for plan in miser(split, costs, replace(how, n_points=6)):
         if plan.nodes:
             model = kind(plan)
@@ -191,7 +191,7 @@ def miser_cascade(split: Split, costs: CostTable, how: Settings, charge: str, **
     for first in range(len(rising) - 1):
         model = kind(cascade([plans[i] for i in rising[first:]]))
         for value in model.suggest_grid(train.y, N_THRESHOLDS):
-            yield model.set_params(threshold=value).fit(train.X, train.y, **told(kind, train)).plan_
+            yield model.set_params(threshold=value).fit(train.X, train.y, **fit_arguments(kind, train)).plan_
 
 
 def find_baseline(stem: str, is_ranking: bool) -> Any:

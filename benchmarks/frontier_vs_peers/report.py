@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from benchmarks.frontier_vs_peers.data import Problem
 from benchmarks.frontier_vs_peers.methods import MISER
 from benchmarks.frontier_vs_peers.scoring import ALL_OURS, ALL_PEERS, N_BUDGETS, Result, limits
-from miserly.experiments._measure import interval
+from miserly.experiments import interval
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import miserly as ms
 from examples.scenes.describing import FOLDER, describe
 from examples.scenes.images import generate, read_images
 from miserly.baselines import EarlyExitClassifier
-from miserly.experiments._parts import Problem
+from miserly.experiments import LearningProblem
 from miserly.experiments.papers import scenes
 from miserly.runtime import Extractor
 
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"\nThe papers' figures: miserly reproduce miser-3 --data {place.parent}, and thesis-2.9 ({FOLDER}/).")
 
 
-def sweep(problem: Problem) -> ms.Frontier:
+def sweep(problem: LearningProblem) -> ms.Frontier:
     """Greedy Miser for several λ, with exits for images that look decided."""
     train, validation, _ = problem.split
     model = ms.GreedyMiserClassifier(problem.costs, n_estimators=N_ROUNDS, min_samples_leaf=5, n_jobs=1)
@@ -92,7 +92,7 @@ def svm_extractors(data: scenes.Described, sizes: tuple[int, int, int]) -> list[
 
 
 def run(
-    plan: ms.Plan, problem: Problem, extractors: Sequence[Extractor], raw: Sequence[bytes], numbers: np.ndarray
+    plan: ms.Plan, problem: LearningProblem, extractors: Sequence[Extractor], raw: Sequence[bytes], numbers: np.ndarray
 ) -> Mapping[str, float]:
     """Images one at a time, on demand and with everything extracted; tells accuracy, CPU as paid and as priced."""
     truth = problem.split.test.y[numbers]

@@ -4,7 +4,7 @@ from click.testing import CliRunner
 
 from miserly import experiments
 from miserly.cli.main import cli
-from miserly.experiments import Claim, Outcome, Study
+from miserly.experiments import Claim, Study, StudyResult
 
 
 def called(*args):
@@ -36,7 +36,7 @@ def test_no_stand_in_without_measured_data(monkeypatch, tmp_path):
 def test_one_and_all(monkeypatch, tmp_path):
     def study(name, holds, is_real):
         claim = Claim("some data", "up", "up" if holds else "down", holds, is_real)
-        return Study(name, f"Figure {name}", lambda bench: Outcome([{"a": 1}], claims=[claim]))
+        return Study(name, f"Figure {name}", lambda bench: StudyResult([{"a": 1}], claims=[claim]))
 
     some = {"one": study("one", True, True), "two": study("two", False, True), "three": study("three", True, False)}
     monkeypatch.setattr(experiments, "STUDIES", some)

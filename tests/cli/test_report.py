@@ -33,20 +33,20 @@ def test_a_sweep_becomes_a_page(miserly):
     assert len(run["points"]) == 4
     assert run["chosen"] is not None
     assert "page.html" in miserly("report", "learner", "-o", "page.html")
-    told = main_data(miserly.folder / "page.html")["methods"][0]["points"]
+    shown = main_data(miserly.folder / "page.html")["methods"][0]["points"]
     measured = [p["validation"] for p in run["points"]]
-    assert [p["quality"] for p in told] == [m["quality"] for m in measured]
-    assert [p["cost"] for p in told] == [m["cost"]["mean"] for m in measured]
+    assert [p["quality"] for p in shown] == [m["quality"] for m in measured]
+    assert [p["cost"] for p in shown] == [m["cost"]["mean"] for m in measured]
     table = (miserly.folder / "learner/frontier.txt").read_text()
     assert all(figure(m["quality"]) in table for m in measured)
 
 
 def test_two_sweeps_on_one_page(miserly):
     miserly("report", "learner", "path", "--title", "Both")
-    told = main_data(miserly.folder / "report.html")
-    assert told["title"] == "Both"
-    assert [len(m["points"]) for m in told["methods"]] == [4, 4]
-    assert [m["name"] for m in told["methods"]] == ["learner", "path"]
+    shown = main_data(miserly.folder / "report.html")
+    assert shown["title"] == "Both"
+    assert [len(m["points"]) for m in shown["methods"]] == [4, 4]
+    assert [m["name"] for m in shown["methods"]] == ["learner", "path"]
 
 
 def test_likely_mistakes(miserly):

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import miserly as ms
-from miserly.experiments import STUDIES, Bench, Claim, Outcome, Study, claims_table, perform
+from miserly.experiments import STUDIES, Bench, Claim, Study, StudyResult, claims_table, perform
 from miserly.experiments import _measure as measuring
 from miserly.experiments._features import remaining, shares_by_price, used_by
-from miserly.experiments._parts import Part, Problem, Split, binary, graded
+from miserly.experiments._parts import DataPart, DataSplit, LearningProblem, binary, graded
 from miserly.experiments._sets import QUERIES, yahoo
-from miserly.experiments._store import Store
+from miserly.experiments._store import ResultStore
 from miserly.experiments._study import above, factor
 from miserly.frontiers import Frontier
 from miserly.metrics import get_metric
@@ -23,7 +23,7 @@ COSTS = ms.CostTable.per_feature([1.0, 10.0], evaluation=0.0)
 
 
 def test_each_protocol_repeats_its_own_rows():
-    part = Part(np.zeros((5, 1)), np.array([0.0, 1.0, 2.0, 3.0, 4.0]), np.zeros(5))
+    part = DataPart(np.zeros((5, 1)), np.array([0.0, 1.0, 2.0, 3.0, 4.0]), np.zeros(5))
     assert graded(part).copies.tolist() == [10, 1, 1, 1, 1]
     assert graded(part).y.tolist() == [0, 1, 2, 3, 4]
     assert binary(part).copies.tolist() == [10, 10, 10, 1, 1]
@@ -43,9 +43,9 @@ def test_the_sizes_are_the_papers():
 
 def test_small_sets_bound_what_the_papers_had(tmp_path):
     """A number of the paper, unless the rows bear less; a quick look has its own."""
-    part = Part(np.zeros((2, 2)), np.zeros(2))
-    of = ("some", 0, get_metric("accuracy"), COSTS, lambda: Split(part, part, part))
-    large, small = Problem(*of), Problem(*of, most_trees=100, most_levels=4)
+    part = DataPart(np.zeros((2, 2)), np.zeros(2))
+    of = ("some", 0, get_metric("accuracy"), COSTS, lambda: DataSplit(part, part, part))
+    large, small = LearningProblem(*of), LearningProblem(*of, most_trees=100, most_levels=4)
     full, quick = (Bench(None, tmp_path, quick=q) for q in (False, True))
     assert [full.trees(p, 5000, 80) for p in (large, small)] == [5000, 100]
     assert [full.levels(p, 10, 3) for p in (large, small)] == [10, 4]
@@ -96,8 +96,8 @@ def a_cascade():
 
 def a_problem(copies=None, metric="ndcg@5"):
     X = np.array([[1.0, 5.0], [2.0, 4.0], [-1.0, 9.0], [-2.0, 8.0]])
-    part = Part(X, np.array([1.0, 2.0, 0.0, 0.0]), np.zeros(4), copies)
-    return Problem("tiny", 0, get_metric(metric), COSTS, lambda: Split(part, part, part))
+    part = DataPart(X, np.array([1.0, 2.0, 0.0, 0.0]), np.zeros(4), copies)
+    return LearningProblem("tiny", 0, get_metric(metric), COSTS, lambda: DataSplit(part, part, part))
 
 
 def test_rows_count_as_often_as_they_are_copied():
@@ -138,19 +138,19 @@ def test_a_curve_begins_with_what_is_free():
     assert first.on("test").cost["mean"] == 0.0
     assert first.on("test").quality == pytest.approx((1 + 3 / np.log2(3)) / (3 + 1 / np.log2(3)))
     X = np.zeros((5, 2))
-    part = Part(X, np.array([1, 1, 1, 0, 2]))
-    classes = Problem("classes", 0, get_metric("accuracy"), COSTS, lambda: Split(part, part, part))
+    part = DataPart(X, np.array([1, 1, 1, 0, 2]))
+    classes = LearningProblem("classes", 0, get_metric("accuracy"), COSTS, lambda: DataSplit(part, part, part))
     assert measuring.constant(classes) == [0.0, 0.6, 0.0, 0.6]
 
 
 def test_curves_are_compared_from_where_the_first_begins():
     """Up to 10 one has 0.9 and the other what is free, from there to 100 they have 0.9 and 0.95."""
-    cheap, dear = points((1.0, 0.9)), points((10.0, 0.95), (100.0, 0.94))
+    cheap, expensive = points((1.0, 0.9)), points((10.0, 0.95), (100.0, 0.94))
     free = cheap.points[0].on("test").quality
-    low, high = measuring.common_range([cheap, dear])
+    low, high = measuring.common_range([cheap, expensive])
     assert (low, high) == (1.0, 100.0)
-    assert measuring.area(dear, low, high) == pytest.approx((free + 0.95) / 2)
-    curves = {"a": [cheap], "b": [dear]}
+    assert measuring.area(expensive, low, high) == pytest.approx((free + 0.95) / 2)
+    curves = {"a": [cheap], "b": [expensive]}
     claim = above("a", "b", curves, [a_problem()])
     assert claim.holds == (0.99 * (free + 0.95) / 2 < 0.9)
     assert not above("b", "a", {"a": [points((1.0, 0.9))], "b": [points((1.0, 0.85))]}, [a_problem()]).holds
@@ -188,14 +188,14 @@ def test_features_by_price():
 
 
 def test_points_are_kept_and_damaged_ones_made_again(tmp_path):
-    store, made = Store(tmp_path), []
+    store, made = ResultStore(tmp_path), []
 
     def make():
         made.append(1)
         return {"points": [(1.0, np.float64(2.0))]}
 
     key = {"what": "x", "value": 0.5}
-    assert store.record(key, make) == Store(tmp_path).record(key, make) == {"points": [[1.0, 2.0]]}
+    assert store.record(key, make) == ResultStore(tmp_path).record(key, make) == {"points": [[1.0, 2.0]]}
     assert len(made) == 1
     [file] = tmp_path.glob("*.json")
     file.write_text(file.read_text()[:-5])
@@ -209,7 +209,7 @@ def test_points_are_kept_and_damaged_ones_made_again(tmp_path):
 
 
 def test_a_study_writes_its_files(tmp_path):
-    outcome = Outcome([{"a": 1}, {"a": 2, "b": 3}], [LinePanel("t", "x", "y", {"l": ([1, 2], [1, 2])})])
+    outcome = StudyResult([{"a": 1}, {"a": 2, "b": 3}], [LinePanel("t", "x", "y", {"l": ([1, 2], [1, 2])})])
     outcome.claims = [Claim("tiny", "up", "down", False, True), Claim("drawn", "up", "up", True, False)]
     outcome.uses(yahoo(None, "plain", "small", quick=True))
     study = Study("one", "A figure", lambda bench: outcome)

@@ -9,7 +9,7 @@ import miserly as ms
 from miserly.experiments import STUDIES, Bench, perform
 from miserly.experiments import _methods as methods
 from miserly.experiments import _sets as sets
-from miserly.experiments._parts import Part, Problem, Split
+from miserly.experiments._parts import DataPart, DataSplit, LearningProblem
 from miserly.metrics import get_metric
 from miserly.plan import Node, Plan, RawFeatures
 
@@ -21,8 +21,10 @@ def problem():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 8))
     y = (X[:, 0] + X[:, 7] > 0).astype(float)
-    part = Part(X, y, np.repeat(np.arange(6), 10), np.where(y > 0, 1, 10))
-    return Problem("tiny", 0, get_metric("precision@5"), COSTS, lambda: Split(part, part, part), "something")
+    part = DataPart(X, y, np.repeat(np.arange(6), 10), np.where(y > 0, 1, 10))
+    return LearningProblem(
+        "tiny", 0, get_metric("precision@5"), COSTS, lambda: DataSplit(part, part, part), "something"
+    )
 
 
 def test_a_sweep_looks_where_the_cost_changes(tmp_path, monkeypatch):
@@ -52,18 +54,18 @@ def test_a_sweep_looks_where_the_cost_changes(tmp_path, monkeypatch):
 
 def test_the_papers_tradeoffs_are_per_row_on_the_papers_data_only():
     own = problem()
-    elsewhere = methods.tradeoffs(own, (1.0, 4.0), 3)
-    assert len(elsewhere) == 3
-    here = Problem("own", 0, own.metric, own.costs, own.read)
+    others = methods.tradeoffs(own, (1.0, 4.0), 3)
+    assert len(others) == 3
+    here = LearningProblem("own", 0, own.metric, own.costs, own.read)
     n = own.split.train.copies.sum()
     assert methods.tradeoffs(here, (1.0, 4.0), 3) == [1.0 / n, 4.0 / n]
 
 
-def test_rows_and_queries_are_told_to_those_who_ask(tmp_path):
+def test_rows_and_queries_are_given_to_fits_that_take_them(tmp_path):
     part = problem().split.train
-    assert set(methods.told(ms.GreedyMiserRanker, part)) == {"qid", "sample_weight"}
-    assert set(methods.told(ms.CSTCClassifier, part)) == {"sample_weight"}
-    assert not methods.told(ms.CSTCClassifier, part._replace(copies=None))
+    assert set(methods.fit_arguments(ms.GreedyMiserRanker, part)) == {"qid", "sample_weight"}
+    assert set(methods.fit_arguments(ms.CSTCClassifier, part)) == {"sample_weight"}
+    assert not methods.fit_arguments(ms.CSTCClassifier, part._replace(copies=None))
 
 
 def test_draws_are_averaged(tmp_path):

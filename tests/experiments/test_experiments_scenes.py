@@ -113,9 +113,9 @@ def test_half_of_the_cost(data):
     seen = scenes.half_the_cost({SVM: svm, MISER: cheap}, group)
     assert seen.holds
     assert "at 0.49 of its cost" in seen.sees
-    dear = scenes.half_the_cost({SVM: svm, MISER: [cheap[0], cheap[2]]}, group)
-    assert not dear.holds
-    assert "at 0.90 of its cost" in dear.sees
+    expensive = scenes.half_the_cost({SVM: svm, MISER: [cheap[0], cheap[2]]}, group)
+    assert not expensive.holds
+    assert "at 0.90 of its cost" in expensive.sees
     assert not scenes.half_the_cost({SVM: svm, MISER: cheap[:1]}, group).holds
 
 

@@ -10,7 +10,7 @@ from miserly.frontiers import Frontier, Point
 from miserly.frontiers._front import Measured
 from miserly.metrics import get_metric
 from miserly.plan import Gate
-from miserly.report import Observed, Rows, SavedRun
+from miserly.report import LabelledRows, Observed, SavedRun
 from miserly.report._runs import Kept
 from oracles import hand_built
 
@@ -44,7 +44,7 @@ def triage(n=400):
     )
     X = hand_built.rows(n, seed=3)
     noise = np.random.default_rng(5).normal(size=n)
-    rows = Rows(X, np.round(0.9 * plan.predict(X) + 0.1 * tree.predict(X) + 0.2 * noise, 3))
+    rows = LabelledRows(X, np.round(0.9 * plan.predict(X) + 0.1 * tree.predict(X) + 0.2 * noise, 3))
     fronts = [
         front_of([({"budget": b}, plan.truncate(b)) for b in BUDGETS], rows, "mse", "Anytime"),
         front_of([({"stages": 3}, cascade)], rows, "mse", "Cascade"),
@@ -59,7 +59,7 @@ def mail(n=500):
     plan = hand_built.confident()
     X = hand_built.rows(n, seed=8)
     spam = plan.stopping(1.0).predict_proba(X)[:, 1] > np.random.default_rng(2).random(n)
-    rows = Rows(X, np.where(spam, "spam", "ham"))
+    rows = LabelledRows(X, np.where(spam, "spam", "ham"))
     plans = []
     for p in SURE:
         nodes = [replace(k, gate=Gate.unless_confident(p)) if k.gate.kind != "open" else k for k in plan.nodes]
@@ -74,6 +74,6 @@ def search(n_queries=40, per_query=10):
     X, qid = hand_built.rows(n, seed=4), np.repeat(np.arange(n_queries), per_query)
     best = hand_built.by_query(Gate.top(per_query)).score(X, qid)
     y = np.clip(np.round(best + 1.0 + 0.3 * np.random.default_rng(1).normal(size=n)), 0, 4).astype(np.int64)
-    rows = Rows(X, y, qid)
+    rows = LabelledRows(X, y, qid)
     plans = [({"k": k}, hand_built.by_query(Gate.top(k))) for k in (1, 2, 3, 5, 8)]
     return [SavedRun(front_of(plans, rows, "ndcg@5", "Top k"), rows)]

@@ -45,7 +45,7 @@ def opened(browser, pages):
             "request", lambda r: troubles.append(r.url) if not r.url.startswith(("file:", "data:", "blob:")) else None
         )
         page.goto((pages[0] / f"{name}.html").as_uri())
-        return settled(page)
+        return ready(page)
 
     yield open_page
     for context in contexts:
@@ -53,7 +53,7 @@ def opened(browser, pages):
     assert troubles == []
 
 
-def settled(page):
+def ready(page):
     """Sections off the screen are shown a little later."""
     page.locator("html:not([data-busy])").wait_for()
     return page
@@ -95,9 +95,9 @@ def test_at_every_stop_of_the_slider_the_figures_are_those_of_the_plan(opened, p
         line = table[point.test.cost["mean"]]
         assert page.inner_text("#quality") == figure(line[run.front.metric.name])
         assert page.inner_text("#cost") == figure(line["mean_cost"])
-        told = dict(re.findall(r"(.+)\t(\S.*)\t.*", page.inner_text("#compare table")))
-        assert told["Cost of 95 % of rows"] == f"≤ {figure(float(np.percentile(cost, 95)))}"
-        assert told["Dearest row"] == figure(float(cost.max()))
+        shown = dict(re.findall(r"(.+)\t(\S.*)\t.*", page.inner_text("#compare table")))
+        assert shown["Cost of 95 % of rows"] == f"≤ {figure(float(np.percentile(cost, 95)))}"
+        assert shown["Most expensive row"] == figure(float(cost.max()))
         assert figure(float(cost.mean())) in slider.get_attribute("aria-valuetext")
         page.keyboard.press("ArrowRight")
 
@@ -124,8 +124,8 @@ def test_dragging_the_slider_and_pointing_at_a_mark(opened, pages):
     page.mouse.down()
     page.mouse.move(box["x"] + box["width"] - 3, middle, steps=5)
     page.mouse.up()
-    dear = plans_of(run)[-1].predict_cost(run.rows.X).mean()
-    assert page.inner_text("#cost") == figure(float(dear))
+    expensive = plans_of(run)[-1].predict_cost(run.rows.X).mean()
+    assert page.inner_text("#cost") == figure(float(expensive))
     assert "1.0×" in page.inner_text("#times")
     page.locator("#frontier .target").first.click()
     assert page.inner_text("#cost") == figure(float(plans_of(run)[0].predict_cost(run.rows.X).mean()))
@@ -141,12 +141,12 @@ def test_the_bill_and_the_model_beside_it(opened, pages):
     page.fill("#requests", "1000")
     page.fill("#unit-price", "0.5")
     number = lambda name: float(page.inner_text(name).replace(",", ""))  # noqa: E731
-    dearest = max(p.validation.cost["mean"] for p in run.front.points)
+    highest = max(p.validation.cost["mean"] for p in run.front.points)
     here = run.chosen.validation.cost["mean"]
     assert number("#bill-here") == pytest.approx(1000 * 30 * 0.5 * here, abs=0.5)
-    assert number("#bill-blind") == pytest.approx(1000 * 30 * 0.5 * dearest, abs=0.5)
-    assert number("#bill-saved") == pytest.approx(1000 * 30 * 0.5 * (dearest - here), abs=1)
-    assert "Dearest model" in page.inner_text("#compare")
+    assert number("#bill-blind") == pytest.approx(1000 * 30 * 0.5 * highest, abs=0.5)
+    assert number("#bill-saved") == pytest.approx(1000 * 30 * 0.5 * (highest - here), abs=1)
+    assert "Most expensive model" in page.inner_text("#compare")
 
 
 def test_what_is_bought_and_what_is_not(opened, pages):
@@ -154,7 +154,7 @@ def test_what_is_bought_and_what_is_not(opened, pages):
     page.select_option("#path", label="Anytime")
     page.fill("#most", "3.1")
     page.keyboard.press("Tab")
-    settled(page)
+    ready(page)
     plan = run.front.points[2].model.plan_
     bought = bought_by(plan)
     cells = page.locator("#bought tbody tr td:nth-child(2)").all_inner_texts()
@@ -179,7 +179,7 @@ def test_walking_a_row(opened, pages, name):
         page.select_option("#path", label=run.front.name)
     page.locator("#budget").focus()
     page.keyboard.press("End")
-    settled(page)
+    ready(page)
     plan = plans_of(run)[-1]
     cost, answers = plan.predict_cost(run.rows.X, run.rows.qid), plan.predict(run.rows.X, run.rows.qid)
     for place in (0, 4, 7):
@@ -197,8 +197,8 @@ def test_walking_a_row(opened, pages, name):
         if not plan.by_query:
             walk = plan.start()
             for step in steps[1:]:
-                told = step.split("\n")[0].removeprefix("Buys ")
-                assert told == ", ".join(walk.needs)
+                shown = step.split("\n")[0].removeprefix("Buys ")
+                assert shown == ", ".join(walk.needs)
                 value = {n: float(run.rows.X[row, f]) for n, f in plan.arriving(walk.owned, walk.asked).items()}
                 walk.supply(value)
                 assert f"paid {figure(walk.cost)}" in step
@@ -247,7 +247,7 @@ def test_a_narrow_screen(opened, name):
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
     page.locator("#budget").focus()
     page.keyboard.press("End")
-    assert settled(page).locator("#verdict").is_visible()
+    assert ready(page).locator("#verdict").is_visible()
     screenshot(page, f"{name}-320-light")
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
 

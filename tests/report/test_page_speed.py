@@ -9,7 +9,7 @@ from sweeps import front_of
 
 from miserly.datasets import yahoo_like
 from miserly.estimators import GreedyMiserRegressor
-from miserly.report import Rows, SavedRun, write_report
+from miserly.report import LabelledRows, SavedRun, write_report
 
 PAINT = """new Promise((done) => new PerformanceObserver((list) => {
   const first = list.getEntriesByName("first-contentful-paint")[0];
@@ -33,13 +33,13 @@ MOVE = """async (n) => {
 @pytest.mark.slow
 def test_a_large_page_is_small_and_quick(tmp_path):
     train, known = yahoo_like(150, 0), yahoo_like(240, 1)
-    rows = Rows(known.X[:5000], known.y[:5000], known.qid[:5000])
+    rows = LabelledRows(known.X[:5000], known.y[:5000], known.qid[:5000])
     assert len(rows) == 5000
     runs = []
     for number, tradeoff in enumerate((0.0, 1e-5, 1e-4, 3e-4, 1e-3)):
         model = GreedyMiserRegressor(costs=train.costs, tradeoff=tradeoff, n_estimators=150).fit(train.X, train.y)
-        dearest = model.plan_.most_expensive
-        plans = [({"budget": float(b)}, model.plan_.truncate(b)) for b in np.geomspace(2.0, dearest, 60)]
+        most = model.plan_.most_expensive
+        plans = [({"budget": float(b)}, model.plan_.truncate(b)) for b in np.geomspace(2.0, most, 60)]
         runs.append(SavedRun(front_of(plans, rows, "ndcg@5", f"Method {number + 1}"), rows))
     page_file = tmp_path / "large.html"
     started = time.perf_counter()

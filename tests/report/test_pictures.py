@@ -14,10 +14,10 @@ from miserly.report import (
     BoundaryPicture,
     CalibrationPicture,
     FrontierPicture,
+    LabelledRows,
     LeavesPicture,
     Observed,
     PlanPicture,
-    Rows,
     SpendingPicture,
     StagesPicture,
     TiersPicture,
@@ -43,7 +43,7 @@ def observe(name, n=60):
     rng = np.random.default_rng(0)
     y = rng.normal(size=n) if plan.classes is None else rng.choice(plan.classes, n)
     qid = np.arange(n) // 6 if plan.by_query else None
-    return Observed.of(plan, Rows(X, y, qid))
+    return Observed.of(plan, LabelledRows(X, y, qid))
 
 
 # ---- who comes where --------------------------------------------------------------------------------------------
@@ -275,7 +275,7 @@ def test_the_jackknife_of_a_mean_is_its_standard_error():
     """With one row to a group, the jackknife of a mean is s/√n, times Student's quantile (2.093 for 19 degrees)."""
     plan = Plan(CostTable.per_feature({"x": 1.0}), RawFeatures([0]), (Node([0], [1.0]),), [0.0])
     X, y = np.random.default_rng(3).normal(size=(2, 20))
-    seen = Observed.of(plan, Rows(X[:, None], y))
+    seen = Observed.of(plan, LabelledRows(X[:, None], y))
     got = half_width(replicates(seen, get_metric("mse"), parts_left(seen.rows)))
     errors = (X - y) ** 2
     assert got == pytest.approx(2.093024 * errors.std(ddof=1) / np.sqrt(20), rel=1e-6)
@@ -307,14 +307,14 @@ def test_the_boundary_of_two_features():
     node = Node([0, 1], [1.5, -0.5], -0.2)
     plan = Plan(costs, kernels, (node,), [0.0], "logistic", np.array([-1, 1]))
     X = np.random.default_rng(0).normal(size=(50, 3))
-    picture = BoundaryPicture(plan, Rows(X, np.where(X[:, 0] > 0, 1, -1)))
+    picture = BoundaryPicture(plan, LabelledRows(X, np.where(X[:, 0] > 0, 1, -1)))
     assert picture.frame() == [{"a": 1.0, "c": 0.0, "weight": 1.5}, {"a": -1.0, "c": 2.0, "weight": 0.5}]
     x, y, answers = picture.grid
     for i, j in ((0, 0), (80, 12), (159, 159), (40, 100)):
         here = plan.predict(np.array([[x[j], 0.0, y[i]]]))[0]
         assert answers[i, j] == (here == 1)
     with pytest.raises(ValueError, match="plans of two features, this one uses 8"):
-        BoundaryPicture(hand_built.anytime(), Rows(X, X[:, 0]))
+        BoundaryPicture(hand_built.anytime(), LabelledRows(X, X[:, 0]))
 
 
 # ---- all of them ------------------------------------------------------------------------------------------------
@@ -335,7 +335,7 @@ def pictures():
     )
     kernels = RBFKernels([0, 1], [[0.0, 1.0], [2.0, -1.0]], 0.5)
     plan = Plan(CostTable.per_feature({"a": 1, "b": 1}), kernels, (Node([0, 1], [1.0, -1.0]),), [0.0])
-    yield BoundaryPicture(plan, Rows(seen["cascade"].rows.X[:, :2], seen["cascade"].rows.y))
+    yield BoundaryPicture(plan, LabelledRows(seen["cascade"].rows.X[:, :2], seen["cascade"].rows.y))
 
 
 def test_every_picture_draws(tmp_path):

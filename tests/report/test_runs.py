@@ -11,7 +11,7 @@ from sweeps import front_of, mail, search, triage
 
 from miserly.costs import CostTable
 from miserly.plan import Node, Plan, RawFeatures, load_plan
-from miserly.report import Observed, Rows, SavedRun, load_run, save_run, write_report
+from miserly.report import LabelledRows, Observed, SavedRun, load_run, save_run, write_report
 from miserly.report.page._content import Content
 from miserly.report.page._details import details
 from miserly.report.page._walks import choose_rows, walks
@@ -71,12 +71,12 @@ def test_runs_on_other_rows_or_prices_are_not_put_on_one_page():
     one, other = mail()[0], triage()[0]
     with pytest.raises(ValueError, match="another metric: logloss, mse"):
         Content([one, other], "")
-    fewer = Rows(one.rows.X[:100], one.rows.y[:100])
+    fewer = LabelledRows(one.rows.X[:100], one.rows.y[:100])
     with pytest.raises(ValueError, match="other rows"):
         Content([one, replace(one, rows=fewer)], "")
-    dearer = replace(hand_built.confident(), costs=hand_built.COSTS.scaled(2.0))
+    expensive = replace(hand_built.confident(), costs=hand_built.COSTS.scaled(2.0))
     with pytest.raises(ValueError, match="price 'ask' differently: 1, 2"):
-        Content([one, SavedRun(front_of([({}, dearer)], one.rows, "logloss", "Dear"), one.rows)], "")
+        Content([one, SavedRun(front_of([({}, expensive)], one.rows, "logloss", "Expensive"), one.rows)], "")
     with pytest.raises(ValueError, match="at least one model"):
         Content([], "")
 
@@ -85,7 +85,9 @@ def test_runs_on_other_rows_or_prices_are_not_put_on_one_page():
 @pytest.mark.parametrize("charge", ["learner", "path"])
 def test_walks_are_what_a_driver_of_ones_own_would_see(name, charge):
     plan = replace(hand_built.PLANS[name](), charge=charge)
-    rows = Rows(hand_built.rows(30, seed=2), np.zeros(30), np.repeat(np.arange(5), 6) if plan.by_query else None)
+    rows = LabelledRows(
+        hand_built.rows(30, seed=2), np.zeros(30), np.repeat(np.arange(5), 6) if plan.by_query else None
+    )
     seen = Observed.of(plan, rows)
     numbers = np.arange(30)
     found = walks(plan, rows, numbers)
@@ -100,7 +102,7 @@ def test_walks_are_what_a_driver_of_ones_own_would_see(name, charge):
         assert [s.cost for s in steps] == sorted(s.cost for s in steps)
 
 
-def test_walked_rows_go_from_the_cheapest_to_the_dearest():
+def test_walked_rows_go_from_the_cheapest_to_the_most_expensive():
     run = mail()[0]
     seen = [Observed.of(p.model.plan_, run.rows) for p in run.front.points]
     numbers = choose_rows(seen)
@@ -119,13 +121,13 @@ def test_details_of_every_kind_of_plan_are_plain_data(name):
     rng = np.random.default_rng(0)
     X = hand_built.rows(24, seed=1, n_features=len(plan.costs.features))
     y = rng.normal(size=24) if plan.classes is None else rng.choice(plan.classes, 24)
-    rows = Rows(X, y, np.arange(24) // 6 if plan.by_query else None)
+    rows = LabelledRows(X, y, np.arange(24) // 6 if plan.by_query else None)
     metric = front_of([({}, plan)], rows, "mse" if plan.classes is None else "accuracy", "").metric
     numbers = {a: i for i, a in enumerate(plan.costs.acquisitions)}
-    told = details(Observed.of(plan, rows), metric, numbers, np.arange(24))
-    json.dumps(told, allow_nan=False)
-    assert sum(bar["rows"] for bar in told["spending"][0]["bars"]) == 24
-    assert len(told["walks"]["rows"]) == 24
+    found = details(Observed.of(plan, rows), metric, numbers, np.arange(24))
+    json.dumps(found, allow_nan=False)
+    assert sum(bar["rows"] for bar in found["spending"][0]["bars"]) == 24
+    assert len(found["walks"]["rows"]) == 24
 
 
 def test_the_figures_of_the_page_are_those_of_the_plans():
@@ -134,15 +136,15 @@ def test_the_figures_of_the_page_are_those_of_the_plans():
     main = content.main()
     rows = runs[0].rows
     assert len(main["paths"]) == 4
-    for stop, told in zip(content.stops, main["stops"]):
+    for stop, found in zip(content.stops, main["stops"]):
         cost = stop.plan.predict_cost(rows.X)
-        assert told["cost"]["mean"] == cost.mean()
-        assert told["quality"] == float(np.mean((stop.plan.predict(rows.X) - rows.y) ** 2))
-        names = {main["acquisitions"][a]["name"] for a in told["bought"]}
+        assert found["cost"]["mean"] == cost.mean()
+        assert found["quality"] == float(np.mean((stop.plan.predict(rows.X) - rows.y) ** 2))
+        names = {main["acquisitions"][a]["name"] for a in found["bought"]}
         assert names == {a for f in stop.plan.used_features for a in stop.plan.costs.needs[stop.plan.costs.features[f]]}
     assert main["stops"][main["chosen"]]["params"] == "budget=1.4"
     assert main["stops"][main["blind"]]["times"] == 1.0
-    assert main["blindName"] == "dearest model"
+    assert main["blindName"] == "most expensive model"
     best = [main["stops"][s] for s in main["paths"][0]["stops"]]
     assert [s["cost"]["mean"] for s in best] == sorted(s["cost"]["mean"] for s in best)
     assert [s["quality"] for s in best] == sorted((s["quality"] for s in best), reverse=True)
@@ -163,7 +165,7 @@ def test_names_cannot_break_out_of_the_page(tmp_path):
     evil = "</script><script>alert(1)</script>"
     costs = CostTable.per_feature({evil: 1.0, "<b>": 2.0})
     plan = Plan(costs, RawFeatures([0, 1]), (Node([0, 1], [1.0, 2.0]),), [0.0])
-    rows = Rows(np.random.default_rng(0).normal(size=(20, 2)), np.arange(20) * 1.0)
+    rows = LabelledRows(np.random.default_rng(0).normal(size=(20, 2)), np.arange(20) * 1.0)
     page = tmp_path / "page.html"
     write_report([SavedRun(front_of([({}, plan)], rows, "mse", evil), rows)], page, title=evil)
     text = page.read_text()

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from miserly.experiments._parts import Part
+from miserly.experiments._parts import DataPart
 from miserly.plan import Plan
 
 
@@ -38,7 +38,7 @@ def lines_by_price(plan: Plan, shares: Sequence[dict[float, float]], x: Sequence
     }
 
 
-def remaining(plan: Plan, part: Part) -> list[float]:
+def remaining(plan: Plan, part: DataPart) -> list[float]:
     """The share of rows, as often as they count, that comes to each stage of a cascade."""
     last = plan.run(part.X).exit[:, 0]
     weights = np.ones(len(last)) if part.copies is None else part.copies

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from scipy import stats
 
-from miserly.experiments._parts import Part, Problem
+from miserly.experiments._parts import DataPart, LearningProblem
 from miserly.frontiers import Frontier, Measured, Point
 from miserly.plan import EXIT, Plan, joined
 
@@ -18,7 +18,7 @@ Figures = Sequence[float]
 MOST_ROWS = 50_000
 
 
-def figures(plan: Plan, problem: Problem) -> Figures:
+def figures(plan: Plan, problem: LearningProblem) -> Figures:
     """A plan as it is."""
     found: list[float] = []
     for part in (problem.split.validation, problem.split.test):
@@ -31,7 +31,7 @@ def figures(plan: Plan, problem: Problem) -> Figures:
     return found
 
 
-def _of_copies(plan: Plan, problem: Problem, part: Part) -> tuple[float, float]:
+def _of_copies(plan: Plan, problem: LearningProblem, part: DataPart) -> tuple[float, float]:
     """Where gates compare the documents of a query, copies are documents too: they are run, some queries at a time."""
     assert part.copies is not None
     assert part.qid is not None
@@ -49,20 +49,20 @@ def _of_copies(plan: Plan, problem: Problem, part: Part) -> tuple[float, float]:
     return float(np.concatenate(costs).mean()), float(quality)
 
 
-def staged_figures(plan: Plan, problem: Problem, every: int = 10) -> list[Figures]:
+def staged_figures(plan: Plan, problem: LearningProblem, every: int = 10) -> list[Figures]:
     """A plan after every so many stages, and at its end."""
     shorter = in_steps(plan, every)
     pairs = [list(_stages(shorter, problem, part)) for part in (problem.split.validation, problem.split.test)]
     return [(*validation, *test) for validation, test in zip(*pairs)]
 
 
-def _stages(plan: Plan, problem: Problem, part: Part) -> Iterator[tuple[float, float]]:
+def _stages(plan: Plan, problem: LearningProblem, part: DataPart) -> Iterator[tuple[float, float]]:
     for run in plan.stages(part.X):
         answer = run.score[:, 0] if problem.metric.input == "score" else plan.read(run.z)
         yield _pair(problem, part, answer, run.cost)
 
 
-def _pair(problem: Problem, part: Part, answer: np.ndarray, cost: np.ndarray) -> tuple[float, float]:
+def _pair(problem: LearningProblem, part: DataPart, answer: np.ndarray, cost: np.ndarray) -> tuple[float, float]:
     if problem.is_ranking:
         quality = problem.metric(part.y, answer, qid=part.qid, multiplicity=part.copies)
     else:
@@ -92,7 +92,7 @@ def in_steps(plan: Plan, every: int) -> Plan:
 # ---- curves -------------------------------------------------------------------------------------------------------
 
 
-def curve(name: str, problem: Problem, points: Sequence[Sequence[float]]) -> Frontier:
+def curve(name: str, problem: LearningProblem, points: Sequence[Sequence[float]]) -> Frontier:
     """Points as a frontier, chosen on validation and read on test; the first is the answer that costs nothing."""
     made = (
         Point({}, None, Measured(v_quality, {"mean": v_cost}), Measured(t_quality, {"mean": t_cost}), 0.0)
@@ -101,7 +101,7 @@ def curve(name: str, problem: Problem, points: Sequence[Sequence[float]]) -> Fro
     return Frontier(tuple(made), problem.metric, problem.costs.unit, name)
 
 
-def constant(problem: Problem) -> Figures:
+def constant(problem: LearningProblem) -> Figures:
     """The most frequent class, or the documents as they lie."""
     values, counts = np.unique(problem.split.train.y, return_counts=True)
     answer = 0.0 if problem.is_ranking else values[np.argmax(counts)]
@@ -117,7 +117,7 @@ def best(points: Sequence[Sequence[float]]) -> Sequence[float]:
 
 
 def common_range(curves: Sequence[Frontier]) -> tuple[float, float]:
-    """Budgets between which curves are compared: from where the first begins to buy, until the dearest has ended."""
+    """The budgets that curves are compared over: from the first purchase of any curve to the last point of all."""
     costs = [p.validation.cost["mean"] for c in curves for p in c.points if p.validation.cost["mean"] > 0] or [1.0]
     return min(costs), max(*costs, 1.01 * min(costs))
 

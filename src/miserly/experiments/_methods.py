@@ -15,7 +15,7 @@ import numpy as np
 
 from miserly import baselines, estimators
 from miserly.experiments._measure import Figures, best, figures, first_rounds, staged_figures
-from miserly.experiments._parts import Part, Problem
+from miserly.experiments._parts import DataPart, LearningProblem
 from miserly.experiments._study import Bench
 from miserly.metrics import Metric
 from miserly.plan import Plan, cascade
@@ -30,24 +30,24 @@ FINE = 1.2
 WEIGHTS = (1e-5, 1e1)
 
 
-def told(kind: Any, part: Part) -> dict[str, np.ndarray]:
+def fit_arguments(kind: Any, part: DataPart) -> dict[str, np.ndarray]:
     """What a fit of this class wants to know of the rows beyond X and y."""
     given = {"qid": part.qid, "sample_weight": part.copies}
     return {name: of for name, of in given.items() if of is not None and name in signature(kind.fit).parameters}
 
 
-def fitted(model: Any, problem: Problem, **more: Any) -> Any:
+def fitted(model: Any, problem: LearningProblem, **more: Any) -> Any:
     """The model fitted to the training part, rows as often as they count."""
     train = problem.split.train
-    return model.fit(train.X, train.y, **told(type(model), train), **more)
+    return model.fit(train.X, train.y, **fit_arguments(type(model), train), **more)
 
 
-def pick(stem: str, problem: Problem, room: Any) -> Any:
+def pick(stem: str, problem: LearningProblem, package: Any) -> Any:
     """The class of that stem: numbers for grades, classes otherwise."""
-    return getattr(room, stem + ("Regressor" if problem.is_graded else "Classifier"))
+    return getattr(package, stem + ("Regressor" if problem.is_graded else "Classifier"))
 
 
-def metric_on(problem: Problem, part: Part) -> Metric:
+def metric_on(problem: LearningProblem, part: DataPart) -> Metric:
     """The metric as an estimator takes it, which does not know how often rows count."""
     metric = problem.metric
     if part.copies is None:
@@ -58,7 +58,7 @@ def metric_on(problem: Problem, part: Part) -> Metric:
 # ---- boosting -----------------------------------------------------------------------------------------------------
 
 
-def blind(bench: Bench, problem: Problem, n_trees: int, loss: str = "auto") -> Plan:
+def blind(bench: Bench, problem: LearningProblem, n_trees: int, loss: str = "auto") -> Plan:
     """Stage-wise regression (GBRT), blind to cost: squared loss, also of two classes, unless a loss is named."""
 
     kinds = baselines.StagewiseRegressor, baselines.StagewiseClassifier
@@ -66,7 +66,7 @@ def blind(bench: Bench, problem: Problem, n_trees: int, loss: str = "auto") -> P
 
 
 def _boosted(
-    bench: Bench, name: str, problem: Problem, kinds: tuple[Any, Any], n_trees: int, loss: str, **more: float
+    bench: Bench, name: str, problem: LearningProblem, kinds: tuple[Any, Any], n_trees: int, loss: str, **more: float
 ) -> Plan:
     """Boosting of the papers' shape, as a regressor of grades or a classifier."""
 
@@ -86,7 +86,7 @@ def _boosted(
     return bench.plan(name, problem, make, n_trees=n_trees, loss=loss, **more)
 
 
-def stagewise(bench: Bench, problem: Problem, n_trees: int, loss: str = "auto") -> Points:
+def stagewise(bench: Bench, problem: LearningProblem, n_trees: int, loss: str = "auto") -> Points:
     """Blind boosting as trees are added, ten at a time."""
 
     def make() -> Points:
@@ -95,7 +95,7 @@ def stagewise(bench: Bench, problem: Problem, n_trees: int, loss: str = "auto") 
     return bench.record("blind boosting", problem, make, n_trees=n_trees, loss=loss)
 
 
-def best_blind(bench: Bench, problem: Problem, n_trees: int) -> Plan:
+def best_blind(bench: Bench, problem: LearningProblem, n_trees: int) -> Plan:
     """Blind boosting up to the iteration that is best on validation, which exits go into."""
     return at_best(blind(bench, problem, n_trees), stagewise(bench, problem, n_trees))
 
@@ -105,7 +105,7 @@ def at_best(plan: Plan, trace: Points) -> Plan:
     return first_rounds(plan, (trace.index(best(trace)) + 1) * EVERY)
 
 
-def subsets(bench: Bench, problem: Problem, n_trees: int, prices: Sequence[float]) -> Points:
+def subsets(bench: Bench, problem: LearningProblem, n_trees: int, prices: Sequence[float]) -> Points:
     """Stage-wise regression on the features that cost at most a price; the iteration that is best on validation."""
 
     def one(price: float) -> Figures:
@@ -117,8 +117,8 @@ def subsets(bench: Bench, problem: Problem, n_trees: int, prices: Sequence[float
     return [bench.record("subset", problem, partial(one, p), n_trees=n_trees, max_price=p) for p in prices]
 
 
-def tradeoffs(problem: Problem, papers: Sequence[float], n_points: int) -> list[float]:
-    """The miser's λ: the paper's own, in our unit (per row), on the paper's data; elsewhere a grid that suits them."""
+def tradeoffs(problem: LearningProblem, papers: Sequence[float], n_points: int) -> list[float]:
+    """The miser's λ: the paper's own, in our unit (per row), on the paper's data; a suggested grid otherwise."""
     if not problem.stand_in and problem.is_ranking and papers:
         copies = problem.split.train.copies
         n = len(problem.split.train.y) if copies is None else int(copies.sum())
@@ -128,7 +128,7 @@ def tradeoffs(problem: Problem, papers: Sequence[float], n_points: int) -> list[
     return [float(t) for t in model.suggest_grid(problem.split.train.y, n_points)]
 
 
-def lambdas(bench: Bench, problem: Problem, papers: Sequence[float] = ()) -> list[float]:
+def lambdas(bench: Bench, problem: LearningProblem, papers: Sequence[float] = ()) -> list[float]:
     """The same without the ends of a suggested grid, where everything or nothing is bought."""
     n = bench.n_lambdas
     if not problem.stand_in and problem.is_ranking and papers:
@@ -136,14 +136,14 @@ def lambdas(bench: Bench, problem: Problem, papers: Sequence[float] = ()) -> lis
     return tradeoffs(problem, (), 2 * n)[(n + 1) // 2 : (n + 1) // 2 + n]
 
 
-def miser_plan(bench: Bench, problem: Problem, n_trees: int, tradeoff: float, loss: str = "auto") -> Plan:
+def miser_plan(bench: Bench, problem: LearningProblem, n_trees: int, tradeoff: float, loss: str = "auto") -> Plan:
     """Greedy Miser for one λ."""
 
     kinds = estimators.GreedyMiserRegressor, estimators.GreedyMiserClassifier
     return _boosted(bench, "miser", problem, kinds, n_trees=n_trees, loss=loss, tradeoff=tradeoff)
 
 
-def miser_trace(bench: Bench, problem: Problem, n_trees: int, tradeoff: float, loss: str = "auto") -> Points:
+def miser_trace(bench: Bench, problem: LearningProblem, n_trees: int, tradeoff: float, loss: str = "auto") -> Points:
     """The miser for one λ as trees are added."""
 
     def make() -> Points:
@@ -154,7 +154,12 @@ def miser_trace(bench: Bench, problem: Problem, n_trees: int, tradeoff: float, l
 
 
 def miser(
-    bench: Bench, problem: Problem, n_trees: int, papers: Sequence[float] = (), loss: str = "auto", n_points: int = 0
+    bench: Bench,
+    problem: LearningProblem,
+    n_trees: int,
+    papers: Sequence[float] = (),
+    loss: str = "auto",
+    n_points: int = 0,
 ) -> Points:
     """The miser over λ, each at the iteration that is best on validation."""
     grid = tradeoffs(problem, papers, n_points) if n_points else lambdas(bench, problem, papers)
@@ -162,7 +167,7 @@ def miser(
 
 
 def early_exits(
-    bench: Bench, problem: Problem, plan: Plan, thresholds: Sequence[float] | None = None, **key: Any
+    bench: Bench, problem: LearningProblem, plan: Plan, thresholds: Sequence[float] | None = None, **key: Any
 ) -> Points:
     """Exits every ten trees: by proximity to the query's fifth best, or, for classes, by confidence."""
     kind = baselines.EarlyExitRanker if problem.is_ranking else baselines.EarlyExitClassifier
@@ -181,7 +186,7 @@ def early_exits(
     ]
 
 
-def cascade_with_exits(bench: Bench, problem: Problem, plans: Sequence[Plan], **key: Any) -> Points:
+def cascade_with_exits(bench: Bench, problem: LearningProblem, plans: Sequence[Plan], **key: Any) -> Points:
     """Whole models, cheapest first, one after another from each of them on; rows leave between them."""
     return [
         point
@@ -195,7 +200,7 @@ def cascade_with_exits(bench: Bench, problem: Problem, plans: Sequence[Plan], **
 Way = Literal["single", "initialised", "optimised"]
 
 
-def cronus_settings(bench: Bench, problem: Problem, trees: Plan, **key: Any) -> dict[str, Any]:
+def cronus_settings(bench: Bench, problem: LearningProblem, trees: Plan, **key: Any) -> dict[str, Any]:
     """ρ of the first and the last stages, δ and ω⁺ as the paper chooses them: with the fast initialisation, on
     validation; here at one λ in the middle of the grid."""
 
@@ -218,7 +223,7 @@ def cronus_settings(bench: Bench, problem: Problem, trees: Plan, **key: Any) -> 
     return settings if problem.is_graded else {**settings, "class_weight": {1.0: found["positive"]}}
 
 
-def cronus_plans(bench: Bench, problem: Problem, trees: Plan, way: Way = "optimised", **key: Any) -> list[Plan]:
+def cronus_plans(bench: Bench, problem: LearningProblem, trees: Plan, way: Way = "optimised", **key: Any) -> list[Plan]:
     """Cronus over λ: at most ten stages, 85 % kept at each stage of the initialisation."""
     kind = pick("Cronus", problem, estimators)
     settings = cronus_settings(bench, problem, trees, **key)
@@ -234,7 +239,7 @@ def cronus_plans(bench: Bench, problem: Problem, trees: Plan, way: Way = "optimi
     return _swept_graph(bench, problem, kind, kept)
 
 
-def graph_plans(bench: Bench, problem: Problem, stem: str, trees: Plan | None, **params: Any) -> list[Plan]:
+def graph_plans(bench: Bench, problem: LearningProblem, stem: str, trees: Plan | None, **params: Any) -> list[Plan]:
     """CSTC or CSCC over λ; `params` are the estimator's and go into the key, but for `key`, which names the trees."""
     key = params.pop("key", {})
     kind = estimators.CSCCClassifier if stem == "CSCC" else pick(stem, problem, estimators)
@@ -254,7 +259,7 @@ def graph_plans(bench: Bench, problem: Problem, stem: str, trees: Plan | None, *
     return _swept_graph(bench, problem, kind, kept)
 
 
-def swept(bench: Bench, problem: Problem, make: Callable[[float], Plan], low: float, high: float) -> list[Plan]:
+def swept(bench: Bench, problem: LearningProblem, make: Callable[[float], Plan], low: float, high: float) -> list[Plan]:
     """Plans at four tradeoffs, then between the two neighbours whose costs on validation differ most (in their
     logarithm), again and again: the window in which a cascade changes may be narrow. Those that buy nothing take no
     time and do not count; neighbours that are very near have nothing between them."""
@@ -278,16 +283,16 @@ def swept(bench: Bench, problem: Problem, make: Callable[[float], Plan], low: fl
     return [found[t][0] for t in sorted(found)]
 
 
-def _mean_cost(plan: Plan, problem: Problem) -> float:
+def _mean_cost(plan: Plan, problem: LearningProblem) -> float:
     return float(plan.predict_cost(problem.split.validation.X).mean())
 
 
-def _swept_graph(bench: Bench, problem: Problem, kind: Any, make: Callable[[float], Plan]) -> list[Plan]:
+def _swept_graph(bench: Bench, problem: LearningProblem, kind: Any, make: Callable[[float], Plan]) -> list[Plan]:
     grid = kind(problem.costs).suggest_grid(problem.split.train.y)
     return swept(bench, problem, make, float(grid[0]), float(grid[-1]))
 
 
-def measured(bench: Bench, problem: Problem, what: str, plans: Sequence[Plan]) -> Points:
+def measured(bench: Bench, problem: LearningProblem, what: str, plans: Sequence[Plan]) -> Points:
     """The points of some plans."""
     return [bench.record(what, problem, partial(figures, plan, problem), plan=_digest(plan)) for plan in plans]
 
@@ -301,12 +306,12 @@ def _digest(plan: Plan) -> str:
     return content.hexdigest()[:16]
 
 
-def tiered(bench: Bench, problem: Problem, stem: str, trees: Plan | None, **key: Any) -> Points:
+def tiered(bench: Bench, problem: LearningProblem, stem: str, trees: Plan | None, **key: Any) -> Points:
     """AND-OR or the soft cascade, in the stages of the papers on the Yahoo! prices, over the weight of the cost."""
     return measured(bench, problem, stem, tiered_plans(bench, problem, stem, trees, **key))
 
 
-def tiered_plans(bench: Bench, problem: Problem, stem: str, trees: Plan | None, **key: Any) -> list[Plan]:
+def tiered_plans(bench: Bench, problem: LearningProblem, stem: str, trees: Plan | None, **key: Any) -> list[Plan]:
     """The plans of `tiered`."""
     kind = getattr(baselines, stem + "CascadeClassifier")
 
@@ -320,7 +325,7 @@ def tiered_plans(bench: Bench, problem: Problem, stem: str, trees: Plan | None, 
     return swept(bench, problem, kept, *WEIGHTS)
 
 
-def adaboost_rs(bench: Bench, problem: Problem, n_trees: int) -> tuple[Points, list[list[float]]]:
+def adaboost_rs(bench: Bench, problem: LearningProblem, n_trees: int) -> tuple[Points, list[list[float]]]:
     """AdaBoostRS over budgets, mean of ten draws; and the deviations of test cost and quality over the draws."""
 
     def make() -> list[list[Figures]]:
@@ -338,7 +343,7 @@ def adaboost_rs(bench: Bench, problem: Problem, n_trees: int) -> tuple[Points, l
 # ---- others -------------------------------------------------------------------------------------------------------
 
 
-def linear_svm(bench: Bench, problem: Problem) -> Points:
+def linear_svm(bench: Bench, problem: LearningProblem) -> Points:
     """The linear SVM on all features: one point."""
 
     def make() -> Figures:
@@ -347,7 +352,7 @@ def linear_svm(bench: Bench, problem: Problem) -> Points:
     return [bench.record("linear svm", problem, make)]
 
 
-def afr(bench: Bench, problem: Problem, **settings: Any) -> Points:
+def afr(bench: Bench, problem: LearningProblem, **settings: Any) -> Points:
     """AFR: one fit, its stages the points."""
 
     def make() -> Points:
@@ -359,7 +364,7 @@ def afr(bench: Bench, problem: Problem, **settings: Any) -> Points:
     return bench.record("afr", problem, make, **settings)
 
 
-def weighted_l1(bench: Bench, problem: Problem) -> Points:
+def weighted_l1(bench: Bench, problem: LearningProblem) -> Points:
     """The cost-weighted l1 classifier over λ."""
     kind = pick("CostWeightedL1", problem, baselines)
 

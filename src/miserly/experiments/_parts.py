@@ -15,7 +15,7 @@ from miserly.metrics import Metric
 RELEVANT, COPIES = 3, 10
 
 
-class Part(NamedTuple):
+class DataPart(NamedTuple):
     """Rows of one purpose. `copies` says how often a row counts: in the loss, in the metric and in the mean cost."""
 
     X: np.ndarray
@@ -24,16 +24,16 @@ class Part(NamedTuple):
     copies: np.ndarray | None = None
 
 
-class Split(NamedTuple):
+class DataSplit(NamedTuple):
     """Three parts that share no row (no query)."""
 
-    train: Part
-    validation: Part
-    test: Part
+    train: DataPart
+    validation: DataPart
+    test: DataPart
 
 
 @dataclass(frozen=True)
-class Problem:
+class LearningProblem:
     """One split of a data set, read when it is first asked for.
 
     `stand_in` says in place of what it is used, if it is not what the paper had; `is_real` tells measured data from
@@ -45,7 +45,7 @@ class Problem:
     split_number: int
     metric: Metric
     costs: CostTable
-    read: Callable[[], Split]
+    read: Callable[[], DataSplit]
     stand_in: str = ""
     is_real: bool = True
     overlap: float = 0.0
@@ -60,7 +60,7 @@ class Problem:
         return f"{self.name} #{self.split_number}"
 
     @cached_property
-    def split(self) -> Split:
+    def split(self) -> DataSplit:
         """The rows."""
         return self.read()
 
@@ -75,12 +75,12 @@ class Problem:
         return self.metric.name.startswith("ndcg")
 
 
-def graded(part: Part) -> Part:
+def graded(part: DataPart) -> DataPart:
     """Greedy Miser's protocol: grades as they are, documents of grade 0 ten times."""
     return part._replace(copies=np.where(part.y == 0, COPIES, 1))
 
 
-def binary(part: Part, least: float = RELEVANT) -> Part:
+def binary(part: DataPart, least: float = RELEVANT) -> DataPart:
     """The protocol of Cronus, CSCC and AFR: relevant or not, and the irrelevant ten times, in the test data too."""
     relevant = part.y >= least
     return part._replace(y=relevant.astype(np.float64), copies=np.where(relevant, 1, COPIES))

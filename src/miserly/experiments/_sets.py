@@ -20,7 +20,7 @@ from sklearn.model_selection import train_test_split
 
 from miserly.costs import CostTable
 from miserly.datasets import read_letor, yahoo_like
-from miserly.experiments._parts import Part, Problem, Split, binary, graded
+from miserly.experiments._parts import DataPart, DataSplit, LearningProblem, binary, graded
 from miserly.metrics import get_metric
 
 Labels = Literal["graded", "plain", "binary"]
@@ -51,26 +51,26 @@ def data_folder(given: Path | None) -> Path | None:
 # ---- ranking ------------------------------------------------------------------------------------------------------
 
 
-def yahoo(folder: Path | None, labels: Labels, size: Size, quick: bool) -> Problem:
+def yahoo(folder: Path | None, labels: Labels, size: Size, quick: bool) -> LearningProblem:
     """The Yahoo! set in one of its three sizes and protocols; without the user's copy, drawn by `yahoo_like`."""
-    protocol: Callable[[Part], Part] = {"graded": graded, "plain": lambda part: part, "binary": binary}[labels]
+    protocol: Callable[[DataPart], DataPart] = {"graded": graded, "plain": lambda part: part, "binary": binary}[labels]
     place = None if folder is None else folder / "yahoo_ltrc"
     own = place is not None and any(place.glob("set1.train.txt*"))
     queries = QUICK_QUERIES if quick else QUERIES[size]
 
-    def read() -> Split:
+    def read() -> DataSplit:
         parts = _yahoo_files(place, size, queries) if own and place is not None else _yahoo_drawn(queries)
-        return Split(*(protocol(part) for part in parts))
+        return DataSplit(*(protocol(part) for part in parts))
 
     costs = _yahoo_prices(place) if own and place is not None else yahoo_like(1, seed=0).costs
     name = f"{'yahoo' if own else 'yahoo_like'} {'quick' if quick and not own else size} {labels}"
     stand_in = "" if own else "Yahoo! LTRC"
-    return Problem(name, 0, get_metric(METRICS[labels]), costs, read, stand_in, own, tiers=YAHOO_TIERS)
+    return LearningProblem(name, 0, get_metric(METRICS[labels]), costs, read, stand_in, own, tiers=YAHOO_TIERS)
 
 
-def _yahoo_drawn(queries: tuple[int, int, int]) -> list[Part]:
+def _yahoo_drawn(queries: tuple[int, int, int]) -> list[DataPart]:
     drawn = [yahoo_like(n, seed=2000 + k) for k, n in enumerate(queries)]
-    return [Part(d.X, d.y.astype(np.float64), d.qid) for d in drawn]
+    return [DataPart(d.X, d.y.astype(np.float64), d.qid) for d in drawn]
 
 
 def _yahoo_prices(place: Path) -> CostTable:
@@ -79,13 +79,13 @@ def _yahoo_prices(place: Path) -> CostTable:
     return CostTable.per_feature(named, evaluation=1.0, unit="tree evaluations")
 
 
-def _yahoo_files(place: Path, size: Size, queries: tuple[int, int, int]) -> list[Part]:
+def _yahoo_files(place: Path, size: Size, queries: tuple[int, int, int]) -> list[DataPart]:
     """The challenge's own split ("large"), the training file in three ("small"), or some queries of each file."""
     kept = np.loadtxt(place / "feature_cost.txt") < NOT_IN_THE_SET
 
-    def file(part: str) -> Part:
+    def file(part: str) -> DataPart:
         table = read_letor(next(place.glob(f"set1.{part}.txt*")), len(kept))
-        return Part(np.ascontiguousarray(table.X[:, kept]), np.asarray(table.y, np.float64), table.qid)
+        return DataPart(np.ascontiguousarray(table.X[:, kept]), np.asarray(table.y, np.float64), table.qid)
 
     if size != "small":
         return [_some_queries(file(part), n) for part, n in zip(("train", "valid", "test"), queries)]
@@ -96,24 +96,24 @@ def _yahoo_files(place: Path, size: Size, queries: tuple[int, int, int]) -> list
     return [_some_queries(_of_queries(whole, names[a:b]), n) for (a, b), n in zip(pairwise(ends), queries)]
 
 
-def _some_queries(part: Part, n: int) -> Part:
+def _some_queries(part: DataPart, n: int) -> DataPart:
     names = np.unique(part.qid)  # type: ignore[arg-type]
     return part if len(names) <= n else _of_queries(part, np.random.default_rng(1).permutation(names)[:n])
 
 
-def _of_queries(part: Part, names: np.ndarray) -> Part:
+def _of_queries(part: DataPart, names: np.ndarray) -> DataPart:
     assert part.qid is not None
     rows = np.isin(part.qid, names)
-    return Part(part.X[rows], part.y[rows], part.qid[rows])
+    return DataPart(part.X[rows], part.y[rows], part.qid[rows])
 
 
 @cache
-def _mq2008_files(place: Path) -> list[Part]:
+def _mq2008_files(place: Path) -> list[DataPart]:
     tables = [read_letor(place / f"S{k}.txt.gz", 46, absent="error") for k in range(1, MQ2008_FOLDS + 1)]
-    return [Part(np.asarray(t.X, np.float64), np.asarray(t.y, np.float64), t.qid) for t in tables]
+    return [DataPart(np.asarray(t.X, np.float64), np.asarray(t.y, np.float64), t.qid) for t in tables]
 
 
-def mq2008(folder: Path | None, labels: Labels, n_splits: int) -> list[Problem]:
+def mq2008(folder: Path | None, labels: Labels, n_splits: int) -> list[LearningProblem]:
     """LETOR's folds as a second, real ranking set: three files to train, one for validation, one for test.
 
     Its grades are 0 to 2; under the binary protocol 2 is relevant.
@@ -122,20 +122,20 @@ def mq2008(folder: Path | None, labels: Labels, n_splits: int) -> list[Problem]:
     if place is None or not place.is_dir():
         return []
     costs = CostTable.from_toml(place / "costs.toml")
-    protocol: Callable[[Part], Part] = {
+    protocol: Callable[[DataPart], DataPart] = {
         "graded": graded,
         "plain": lambda part: part,
         "binary": lambda part: binary(part, 2),
     }[labels]
 
-    def fold(i: int) -> Split:
+    def fold(i: int) -> DataSplit:
         files = _mq2008_files(place)
         train = [files[(i + k) % MQ2008_FOLDS] for k in range(3)]
-        joined = Part(*(np.concatenate([getattr(part, name) for part in train]) for name in ("X", "y", "qid")))
-        return Split(*(protocol(p) for p in (joined, files[(i + 3) % MQ2008_FOLDS], files[(i + 4) % MQ2008_FOLDS])))
+        joined = DataPart(*(np.concatenate([getattr(part, name) for part in train]) for name in ("X", "y", "qid")))
+        return DataSplit(*(protocol(p) for p in (joined, files[(i + 3) % MQ2008_FOLDS], files[(i + 4) % MQ2008_FOLDS])))
 
     return [
-        Problem(
+        LearningProblem(
             f"mq2008 {labels}",
             i,
             get_metric(METRICS[labels]),
@@ -149,39 +149,39 @@ def mq2008(folder: Path | None, labels: Labels, n_splits: int) -> list[Problem]:
     ]
 
 
-def _later(read: Callable[[int], Split], i: int) -> Callable[[], Split]:
+def _later(read: Callable[[int], DataSplit], i: int) -> Callable[[], DataSplit]:
     return lambda: read(i)
 
 
 # ---- classes ------------------------------------------------------------------------------------------------------
 
 
-def thyroid(folder: Path | None, n_splits: int) -> list[Problem]:
+def thyroid(folder: Path | None, n_splits: int) -> list[LearningProblem]:
     """ann-thyroid with its published prices, both files together, stratified splits of 60, 20 and 20 %."""
     place = None if folder is None else folder / "ann_thyroid_cost"
     if place is None or not place.is_dir():
         return []
     costs = CostTable.from_toml(place / "costs.toml")
 
-    def split(i: int) -> Split:
+    def split(i: int) -> DataSplit:
         rows = np.concatenate([np.loadtxt(place / f"ann-{part}.data") for part in ("train", "test")])
         return _shuffled(rows[:, :-1], rows[:, -1].astype(int), i)
 
     metric = get_metric("accuracy")
     return [
-        Problem("ann-thyroid", i, metric, costs, _later(split, i), overlap=0.25, min_samples_leaf=5, **FEW)
+        LearningProblem("ann-thyroid", i, metric, costs, _later(split, i), overlap=0.25, min_samples_leaf=5, **FEW)
         for i in range(n_splits)
     ]
 
 
-def covertype(folder: Path | None, quick: bool) -> Problem | None:
+def covertype(folder: Path | None, quick: bool) -> LearningProblem | None:
     """ASTC's Forest: the second class against the others, every feature at a price of 1, 36,603 rows to train."""
     file = None if folder is None else folder / "covertype" / "covtype.csv.gz"
     if file is None or not file.exists():
         return None
     n_rows = 6000 if quick else 61_005
 
-    def read() -> Split:
+    def read() -> DataSplit:
         with gzip.open(file, "rt") as opened:
             lines = opened.readlines()[1:]
         some = np.random.default_rng(0).permutation(len(lines))[:n_rows]
@@ -189,16 +189,16 @@ def covertype(folder: Path | None, quick: bool) -> Problem | None:
         return _shuffled(drawn[:, :-1].astype(np.float64), (drawn[:, -1] == 2).astype(int), 0)
 
     costs = CostTable.per_feature(np.ones(54), unit="features")
-    return Problem(f"covertype{' quick' if quick else ''}", 0, get_metric("accuracy"), costs, read)
+    return LearningProblem(f"covertype{' quick' if quick else ''}", 0, get_metric("accuracy"), costs, read)
 
 
-def own_table(folder: Path | None, name: str, file: str, n_features: int, quick: bool) -> Problem | None:
+def own_table(folder: Path | None, name: str, file: str, n_features: int, quick: bool) -> LearningProblem | None:
     """A table of the user's own, label last, every feature at a price of 1 (MiniBooNE, CIFAR)."""
     path = None if folder is None else folder / name / file
     if path is None or not path.exists():
         return None
 
-    def read() -> Split:
+    def read() -> DataSplit:
         if name == "miniboone":
             with path.open() as lines:
                 n_signal = int(lines.readline().split()[0])
@@ -211,10 +211,10 @@ def own_table(folder: Path | None, name: str, file: str, n_features: int, quick:
         return _shuffled(X[rows], y[rows], 0)
 
     costs = CostTable.per_feature(np.ones(n_features), unit="features")
-    return Problem(f"{name}{' quick' if quick else ''}", 0, get_metric("accuracy"), costs, read)
+    return LearningProblem(f"{name}{' quick' if quick else ''}", 0, get_metric("accuracy"), costs, read)
 
 
-def _shuffled(X: np.ndarray, y: np.ndarray, seed: int) -> Split:
+def _shuffled(X: np.ndarray, y: np.ndarray, seed: int) -> DataSplit:
     rest, test = train_test_split(np.arange(len(y)), test_size=0.2, stratify=y, random_state=seed)
     train, validation = train_test_split(rest, test_size=0.25, stratify=y[rest], random_state=seed)
-    return Split(*(Part(X[rows], y[rows]) for rows in (train, validation, test)))
+    return DataSplit(*(DataPart(X[rows], y[rows]) for rows in (train, validation, test)))

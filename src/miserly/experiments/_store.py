@@ -12,7 +12,7 @@ from miserly.files import write_whole
 from miserly.plan import Plan, PlanFileError, load_plan
 
 
-class Store:
+class ResultStore:
     """A folder of JSON records and plans, each under the digest of its key; the key stands in the record."""
 
     def __init__(self, folder: Path) -> None:

@@ -12,9 +12,9 @@ from typing import Any
 
 from miserly import __version__
 from miserly.experiments._measure import area, common_range, interval
-from miserly.experiments._parts import Problem
+from miserly.experiments._parts import LearningProblem
 from miserly.experiments._sets import Labels, Size, data_folder, mq2008, yahoo
-from miserly.experiments._store import Store
+from miserly.experiments._store import ResultStore
 from miserly.frontiers import Frontier
 from miserly.plan import Plan
 from miserly.report import Panel, plot_panels
@@ -35,7 +35,7 @@ class Claim:
 
 
 @dataclass
-class Outcome:
+class StudyResult:
     """What a study found: lines of a table, panels of a picture, claims; and what the data stand in for."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -43,7 +43,7 @@ class Outcome:
     claims: list[Claim] = field(default_factory=list)
     stand_ins: set[str] = field(default_factory=set)
 
-    def uses(self, problem: Problem) -> None:
+    def uses(self, problem: LearningProblem) -> None:
         """Remember what a data set stands in for."""
         if problem.stand_in:
             self.stand_ins.add(f"{problem.name.split()[0]} in place of {problem.stand_in}")
@@ -55,7 +55,7 @@ class Study:
 
     name: str
     title: str
-    run: Callable[[Bench], Outcome]
+    run: Callable[[Bench], StudyResult]
 
 
 class Bench:
@@ -65,15 +65,15 @@ class Bench:
         self, data: Path | None, out: Path, quick: bool, progress: Progress = lambda _: None, real: bool = False
     ) -> None:
         self.data, self.quick, self.out, self.real = data_folder(data), quick, out, real
-        self.store = Store(out / "points")
+        self.store = ResultStore(out / "points")
         self.progress = progress
-        self._sets: dict[tuple[Labels, Size], list[list[Problem]]] = {}
+        self._sets: dict[tuple[Labels, Size], list[list[LearningProblem]]] = {}
 
-    def trees(self, problem: Problem, full: int, quick: int) -> int:
+    def trees(self, problem: LearningProblem, full: int, quick: int) -> int:
         """Numbers of trees, as the paper has them, or as many as the data bear, or for a quick look."""
         return quick if self.quick else min(full, problem.most_trees or full)
 
-    def levels(self, problem: Problem, full: int, quick: int) -> int:
+    def levels(self, problem: LearningProblem, full: int, quick: int) -> int:
         """The same for the levels of CSTC."""
         return quick if self.quick else min(full, problem.most_levels or full)
 
@@ -92,26 +92,28 @@ class Bench:
         """How many plans the curve of a cascade or a tree of classifiers has."""
         return 5 if self.quick else 8
 
-    def ranking(self, labels: Labels, size: Size) -> list[list[Problem]]:
+    def ranking(self, labels: Labels, size: Size) -> list[list[LearningProblem]]:
         """The Yahoo! set, and MQ2008 beside it if it is there: a list of splits for each."""
         if (labels, size) not in self._sets:
             groups = [[yahoo(self.data, labels, size, self.quick)], mq2008(self.data, labels, 2 if self.quick else 5)]
             self._sets[labels, size] = [group for group in groups if group and self.wants(group[0])]
         return self._sets[labels, size]
 
-    def wants(self, problem: Problem) -> bool:
+    def wants(self, problem: LearningProblem) -> bool:
         """Whether a data set is looked at: all are, unless drawn ones were to be left out."""
         return problem.is_real or not self.real
 
-    def record(self, what: str, problem: Problem | None, make: Callable[[], Any], **key: Any) -> Any:
+    def record(self, what: str, problem: LearningProblem | None, make: Callable[[], Any], **key: Any) -> Any:
         """Plain data that are kept; the key names all that they depend on."""
         return self.store.record(self._key({"what": what}, what, problem, key), make)
 
-    def plan(self, what: str, problem: Problem, make: Callable[[], Plan], **key: Any) -> Plan:
+    def plan(self, what: str, problem: LearningProblem, make: Callable[[], Plan], **key: Any) -> Plan:
         """A fitted plan that is kept."""
         return self.store.plan(self._key({"plan": what}, what, problem, key), make)
 
-    def _key(self, head: dict[str, Any], what: str, problem: Problem | None, key: dict[str, Any]) -> dict[str, Any]:
+    def _key(
+        self, head: dict[str, Any], what: str, problem: LearningProblem | None, key: dict[str, Any]
+    ) -> dict[str, Any]:
         place = {} if problem is None else {"set": problem.key}
         self.progress(f"{what} {place.get('set', '')} {' '.join(f'{k}={_short(v)}' for k, v in key.items())}")
         return {**head, "version": __version__, "quick": self.quick, **place, **key}
@@ -126,7 +128,7 @@ def _short(value: Any) -> str:
 Curves = Mapping[str, Sequence[Frontier]]
 
 
-def above(first: str, second: str, curves: Curves, group: Sequence[Problem], says: str = "") -> Claim:
+def above(first: str, second: str, curves: Curves, group: Sequence[LearningProblem], says: str = "") -> Claim:
     """That one curve lies above another, or at most 1 % below: difference of areas over the logarithm of the budget,
     from where the first of the two begins to buy, mean over splits with its 95 % interval."""
     differences, levels = [], []
@@ -141,7 +143,7 @@ def above(first: str, second: str, curves: Curves, group: Sequence[Problem], say
     return Claim(group[0].name, says or f"{first} is above {second}", sees, holds, group[0].is_real)
 
 
-def factor(what: str, shares: Sequence[float], goal: float, group: Sequence[Problem], slack: float) -> Claim:
+def factor(what: str, shares: Sequence[float], goal: float, group: Sequence[LearningProblem], slack: float) -> Claim:
     """That a method comes within `slack` of the reference's quality at a share of its cost, or at most 1.5 times it, in
     the mean over splits."""
     reached = [share for share in shares if math.isfinite(share)]
@@ -183,7 +185,7 @@ def named(rows: list[dict[str, Any]], data: str) -> list[dict[str, Any]]:
 # ---- running ------------------------------------------------------------------------------------------------------
 
 
-def perform(study: Study, bench: Bench) -> Outcome:
+def perform(study: Study, bench: Bench) -> StudyResult:
     """Run a study; write its CSV, its PNG and its lines *the paper says / we see*."""
     began = time.perf_counter()
     outcome = study.run(bench)
@@ -205,7 +207,7 @@ def claim_line(claim: Claim) -> str:
     return f"[{claim.data}{kind}] paper: {claim.says}; we: {claim.sees}; holds: {'yes' if claim.holds else 'NO'}"
 
 
-def claims_table(found: Mapping[str, Outcome]) -> str:
+def claims_table(found: Mapping[str, StudyResult]) -> str:
     """All claims as a table in Markdown."""
     lines = ["| figure | data | the paper says | we see | holds? |", "|---|---|---|---|---|"]
     for name, outcome in found.items():

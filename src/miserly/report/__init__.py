@@ -1,6 +1,6 @@
 """Pictures of frontiers and plans, and the page that holds them."""
 
-from miserly.report._observed import Observed, Rows
+from miserly.report._observed import LabelledRows, Observed
 from miserly.report._runs import SavedRun, load_run, save_run
 from miserly.report.figures import (
     BoundaryPicture,
@@ -26,10 +26,10 @@ __all__ = [
     "BoundaryPicture",
     "CalibrationPicture",
     "FrontierPicture",
+    "LabelledRows",
     "LeavesPicture",
     "Observed",
     "PlanPicture",
-    "Rows",
     "SavedRun",
     "SpendingPicture",
     "StagesPicture",

@@ -8,14 +8,14 @@ import numpy as np
 from scipy.special import stdtrit
 
 from miserly.metrics import Metric
-from miserly.report._observed import Observed, Rows
+from miserly.report._observed import LabelledRows, Observed
 
 GROUPS = 20
 CONFIDENCE = 0.95
 
 
-def parts_left(rows: Rows, seed: int = 0) -> list[np.ndarray]:
-    """The rows that are left when each of the groups is taken away in turn."""
+def parts_left(rows: LabelledRows, seed: int = 0) -> list[np.ndarray]:
+    """The rows that are left when one group at a time is taken away."""
     n_units = int(rows.query.max(initial=-1)) + 1
     group = np.random.default_rng(seed).permutation(n_units)[rows.query] % GROUPS
     return [np.flatnonzero(group != g) for g in range(min(GROUPS, n_units))]
@@ -35,7 +35,7 @@ def replicates(observed: Observed, metric: Metric, parts: Sequence[np.ndarray]) 
 
 
 def half_width(figures: np.ndarray) -> float:
-    """Half of the 95 % interval around the whole figure; NaN where it cannot be told."""
+    """Half of the 95 % interval around the whole figure; NaN where it is undefined."""
     n = len(figures)
     if n < 2:
         return float("nan")

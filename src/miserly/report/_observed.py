@@ -17,7 +17,7 @@ SHOWN = 5
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class LabelledRows:
     """Rows that models are shown on: values in the order of the plan's features, labels and, for ranking, queries."""
 
     X: Array
@@ -38,11 +38,11 @@ class Observed:
     """A plan, rows, and what happened to each of them."""
 
     plan: Plan
-    rows: Rows
+    rows: LabelledRows
     run: Run
 
     @classmethod
-    def of(cls, plan: Plan, rows: Rows, budget: float | None = None) -> Observed:
+    def of(cls, plan: Plan, rows: LabelledRows, budget: float | None = None) -> Observed:
         """Run the plan on the rows, within a budget for each if there is one."""
         return cls(plan, rows, plan.run(rows.X, rows.qid, budget))
 

@@ -6,12 +6,12 @@ import numpy as np
 
 from miserly.metrics import Metric
 from miserly.plan import Plan
-from miserly.report._observed import Observed, Rows
+from miserly.report._observed import LabelledRows, Observed
 
 MOST = 24
 
 
-def prefixes(plan: Plan, metric: Metric, rows: Rows, most: int = MOST) -> list[tuple[float, float]]:
+def prefixes(plan: Plan, metric: Metric, rows: LabelledRows, most: int = MOST) -> list[tuple[float, float]]:
     """Mean cost and quality after stages of a chain: those before which something is bought, at most so many of them,
     and the last. Plans whose ways part have none."""
     chain = plan.chain

@@ -20,7 +20,7 @@ from miserly.files import locked, whole_file, write_whole
 from miserly.frontiers import Frontier, Measured, Point
 from miserly.metrics import get_metric
 from miserly.plan import Plan, as_matrix, load_plan
-from miserly.report._observed import Rows
+from miserly.report._observed import LabelledRows
 
 FORMAT = "miserly-run-1"
 NEW = ".new"
@@ -38,15 +38,15 @@ class SavedRun:
     """A sweep with the rows that it was measured on, and the point that was chosen, if any."""
 
     front: Frontier
-    rows: Rows
+    rows: LabelledRows
     chosen: Point | None = None
 
 
-def as_rows(plan: Plan, validation: Sequence[Any]) -> Rows:
+def as_rows(plan: Plan, validation: Sequence[Any]) -> LabelledRows:
     """Validation data (X, y) or (X, y, qid) as the plan reads them."""
     X, y, *qid = validation
     matrix = as_matrix(X.toarray() if hasattr(X, "toarray") else X, plan.costs.features, plan.costs.named)
-    return Rows(matrix, np.asarray(y), np.asarray(qid[0]) if qid and qid[0] is not None else None)
+    return LabelledRows(matrix, np.asarray(y), np.asarray(qid[0]) if qid and qid[0] is not None else None)
 
 
 def save_run(front: Frontier, validation: Sequence[Any], folder: str | Path, chosen: Point | None = None) -> SavedRun:
@@ -68,7 +68,7 @@ def save_run(front: Frontier, validation: Sequence[Any], folder: str | Path, cho
     return SavedRun(front, rows, chosen)
 
 
-def _write(front: Frontier, validation: Sequence[Any], folder: Path, chosen: Point | None) -> Rows:
+def _write(front: Frontier, validation: Sequence[Any], folder: Path, chosen: Point | None) -> LabelledRows:
     """All files of a run into a new folder, `run.json` last."""
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "plans").mkdir(parents=True)
@@ -125,7 +125,7 @@ def load_run(folder: str | Path) -> SavedRun:
             _take_over(folder)
             return _read(folder)
     except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
-        raise ValueError(f"The run '{folder}' cannot be read: {error}. Make it anew.") from error
+        raise ValueError(f"The run '{folder}' cannot be read: {error}. Make it again.") from error
 
 
 def _read(folder: Path) -> SavedRun:
@@ -143,12 +143,12 @@ def _point(folder: Path, record: dict[str, Any]) -> Point:
     return Point(record["params"], Kept(load_plan(folder / record["plan"])), validation, test, record["seconds"])
 
 
-def _rows(path: Path, plan: Plan) -> Rows:
+def _rows(path: Path, plan: Plan) -> LabelledRows:
     with np.load(path, allow_pickle=False) as kept:
         known = kept["X"]
         X = np.full((len(known), len(plan.costs.features)), np.nan, known.dtype)
         X[:, kept["columns"]] = known
-        return Rows(X, kept["y"], kept.get("qid"))
+        return LabelledRows(X, kept["y"], kept.get("qid"))
 
 
 def _storable(values: np.ndarray) -> np.ndarray:

@@ -17,7 +17,7 @@ from miserly.datasets import noisy_xor
 from miserly.estimators import AFRClassifier
 from miserly.experiments import _methods as methods
 from miserly.experiments._measure import curve
-from miserly.experiments._study import Bench, Claim, Outcome, Study, above, curve_rows, named
+from miserly.experiments._study import Bench, Claim, Study, StudyResult, above, curve_rows, named
 from miserly.experiments.papers import cronus
 from miserly.frontiers import Frontier
 from miserly.plan import Trees
@@ -30,9 +30,9 @@ N_PICTURES = 4
 SEEDS, QUICK_SEEDS = range(100, 120), range(100, 105)
 
 
-def figure_2_7(bench: Bench) -> Outcome:
+def figure_2_7(bench: Bench) -> StudyResult:
     """The representation of test rows at several budgets, and the SVM over the iterations."""
-    out = Outcome()
+    out = StudyResult()
     seeds = QUICK_SEEDS if bench.quick else SEEDS
     accuracies = [bench.record("xor", None, partial(_xor_accuracies, seed), seed=seed) for seed in seeds]
     out.rows = [{"seed": s, "within_95": a, "all": b} for s, (a, b) in zip(seeds, accuracies)]
@@ -79,9 +79,9 @@ def _xor_accuracies(seed: int) -> tuple[float, float]:
     return float(np.mean(model.predict(X, budget=95) == y)), float(np.mean(model.predict(X) == y))
 
 
-def figure_2_8(bench: Bench) -> Outcome:
+def figure_2_8(bench: Bench) -> StudyResult:
     """AFR's one curve beside models that are trained for each budget."""
-    out = Outcome()
+    out = StudyResult()
     for group in bench.ranking("binary", "afr"):
         out.uses(group[0])
         curves: dict[str, list[Frontier]] = {}

@@ -2,7 +2,7 @@
 
 Protocol: raw features, trees of at most five levels. Figure 3: precision@5 on the binary Yahoo! set, accuracy on
 Forest, CIFAR and MiniBooNE with every feature at a price of 1, beside CSTC and the cost-weighted l1 classifier. Tables:
-a CSTC tree for several λ; what each of its nodes buys anew is that node's budget in ASTC; CPU time of both fits.
+a CSTC tree for several λ; what each of its nodes newly buys is that node's budget in ASTC; CPU time of both fits.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from miserly.costs import set_bits
 from miserly.estimators import ASTCClassifier, CSTCClassifier
 from miserly.experiments import _methods as methods
 from miserly.experiments._measure import curve, figures
-from miserly.experiments._parts import Problem
+from miserly.experiments._parts import LearningProblem
 from miserly.experiments._sets import covertype, own_table, yahoo
-from miserly.experiments._study import Bench, Claim, Outcome, Study, above, curve_rows, named
+from miserly.experiments._study import Bench, Claim, Study, StudyResult, above, curve_rows, named
 from miserly.frontiers import Frontier
 from miserly.plan import EXIT, Plan
 from miserly.report import FrontierPanel
@@ -30,7 +30,7 @@ N_TIMED = 5
 PLAIN: dict[str, Any] = {"penalty": 0.0, "l2_regularization": 0.0, "threshold": "half"}
 
 
-def groups(bench: Bench) -> list[list[Problem]]:
+def groups(bench: Bench) -> list[list[LearningProblem]]:
     """The data sets that are there: a list of splits for each."""
     singles = [
         covertype(bench.data, bench.quick),
@@ -40,9 +40,9 @@ def groups(bench: Bench) -> list[list[Problem]]:
     return [*bench.ranking("binary", "small"), *([p] for p in singles if p is not None)]
 
 
-def figure_3(bench: Bench) -> Outcome:
+def figure_3(bench: Bench) -> StudyResult:
     """ASTC, hard and soft, beside CSTC and one cost-weighted l1 classifier."""
-    out = Outcome()
+    out = StudyResult()
     for group in groups(bench):
         out.uses(group[0])
         curves: dict[str, list[Frontier]] = {}
@@ -69,7 +69,7 @@ def figure_3(bench: Bench) -> Outcome:
     return out
 
 
-def _astc(bench: Bench, problem: Problem, depth: int, soft: bool) -> methods.Points:
+def _astc(bench: Bench, problem: LearningProblem, depth: int, soft: bool) -> methods.Points:
     """ASTC over one budget for all nodes."""
 
     def one(budget: float) -> Any:
@@ -104,13 +104,13 @@ def node_budgets(plan: Plan) -> dict[int, float]:
     return budgets
 
 
-def _seconds(model: Any, problem: Problem) -> float:
+def _seconds(model: Any, problem: LearningProblem) -> float:
     began = time.process_time()
     methods.fitted(model, problem)
     return time.process_time() - began
 
 
-def _speed(problem: Problem, depth: int, tradeoff: float) -> dict[str, float]:
+def _speed(problem: LearningProblem, depth: int, tradeoff: float) -> dict[str, float]:
     """CPU seconds of CSTC and of ASTC at the same budgets of each node."""
     slow = CSTCClassifier(problem.costs, tradeoff, depth)
     seconds = _seconds(slow, problem)
@@ -120,8 +120,8 @@ def _speed(problem: Problem, depth: int, tradeoff: float) -> dict[str, float]:
     return {"cost": cost, "cstc": seconds, "astc": hard, "soft": soft}
 
 
-def _table(bench: Bench, problems: list[Problem | None]) -> Outcome:
-    out, depth = Outcome(), QUICK_DEPTH if bench.quick else DEPTH
+def _table(bench: Bench, problems: list[LearningProblem | None]) -> StudyResult:
+    out, depth = StudyResult(), QUICK_DEPTH if bench.quick else DEPTH
     for problem in problems:
         if problem is None:
             continue
@@ -149,13 +149,13 @@ def _table(bench: Bench, problems: list[Problem | None]) -> Outcome:
     return out
 
 
-def table_1(bench: Bench) -> Outcome:
+def table_1(bench: Bench) -> StudyResult:
     """Speed on Yahoo! and Forest (the paper: 119× to 6.6×, and 8.4× to 1.4×)."""
     drawn_or_own = yahoo(bench.data, "binary", "small", bench.quick)
     return _table(bench, [drawn_or_own if bench.wants(drawn_or_own) else None, covertype(bench.data, bench.quick)])
 
 
-def table_2(bench: Bench) -> Outcome:
+def table_2(bench: Bench) -> StudyResult:
     """Speed on CIFAR and MiniBooNE (the paper: 5.6× to 0.14×, and 7.4× to 4.1×)."""
     own = [
         own_table(bench.data, "cifar", "cifar.csv", 400, bench.quick),

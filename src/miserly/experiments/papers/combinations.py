@@ -2,9 +2,9 @@
 
 Each combination stands beside the same method over the trees of blind boosting. The miser's trees are those of two λ
 in the middle of its grid, for exits, which are quickly made, those of every λ; their points are pooled, so that the
-combination is one curve. Exits go into the trees up to the iteration that is best on validation. "In turn", where
-there are classes, are whole models of the miser, cheapest first, with exits between them. Same data, same splits,
-points chosen on validation, differences of areas on test with their 95 % intervals.
+combination is one curve. Exits go into the trees up to the iteration that is best on validation. For classes, a
+"miser cascade" is whole models of the miser, cheapest first, with exits between them. Same data, same splits, points
+chosen on validation, differences of areas on test with their 95 % intervals.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import Any, NamedTuple
 
 from miserly.experiments import _methods as methods
 from miserly.experiments._measure import best, curve
-from miserly.experiments._parts import Problem
+from miserly.experiments._parts import LearningProblem
 from miserly.experiments._sets import mq2008, thyroid, yahoo
-from miserly.experiments._study import Bench, Outcome, Study, above, curve_rows, named
+from miserly.experiments._study import Bench, Study, StudyResult, above, curve_rows, named
 from miserly.frontiers import Frontier
 from miserly.plan import Plan
 from miserly.report import FrontierPanel
 
 TREES, QUICK_TREES = 1000, 80
 DEPTH, QUICK_DEPTH = 4, 3
-MISER, CASCADE = "miser's trees", "misers in turn"
+MISER, CASCADE = "miser's trees", "miser cascade"
 
 
 class Grown(NamedTuple):
@@ -34,41 +34,41 @@ class Grown(NamedTuple):
     key: dict[str, Any]
 
 
-Over = Callable[[Bench, Problem, Grown], methods.Points]
+Over = Callable[[Bench, LearningProblem, Grown], methods.Points]
 
 
-def _exits(bench: Bench, problem: Problem, trees: Grown) -> methods.Points:
+def _exits(bench: Bench, problem: LearningProblem, trees: Grown) -> methods.Points:
     return methods.early_exits(bench, problem, methods.at_best(trees.plan, trees.trace), **trees.key)
 
 
-def _cronus(bench: Bench, problem: Problem, trees: Grown) -> methods.Points:
+def _cronus(bench: Bench, problem: LearningProblem, trees: Grown) -> methods.Points:
     plans = methods.cronus_plans(bench, problem, trees.plan, **trees.key)
     return methods.measured(bench, problem, "cronus", plans)
 
 
-def _cstc(bench: Bench, problem: Problem, trees: Grown) -> methods.Points:
+def _cstc(bench: Bench, problem: LearningProblem, trees: Grown) -> methods.Points:
     depth = bench.levels(problem, DEPTH, QUICK_DEPTH)
     plans = methods.graph_plans(bench, problem, "CSTC", trees.plan, max_depth=depth, fine_tune=True, key=trees.key)
     return methods.measured(bench, problem, "cstc", plans)
 
 
-def _cscc(bench: Bench, problem: Problem, trees: Grown) -> methods.Points:
+def _cscc(bench: Bench, problem: LearningProblem, trees: Grown) -> methods.Points:
     plans = methods.graph_plans(bench, problem, "CSCC", trees.plan, n_stages=4, key=trees.key)
     return methods.measured(bench, problem, "cscc", plans)
 
 
-def _blind(bench: Bench, problem: Problem, n_trees: int) -> Grown:
+def _blind(bench: Bench, problem: LearningProblem, n_trees: int) -> Grown:
     plan, trace = methods.blind(bench, problem, n_trees), methods.stagewise(bench, problem, n_trees)
     return Grown(plan, trace, {"n_trees": n_trees})
 
 
-def _miser(bench: Bench, problem: Problem, n_trees: int, tradeoff: float) -> Grown:
+def _miser(bench: Bench, problem: LearningProblem, n_trees: int, tradeoff: float) -> Grown:
     plan = methods.miser_plan(bench, problem, n_trees, tradeoff)
     trace = methods.miser_trace(bench, problem, n_trees, tradeoff)
     return Grown(plan, trace, {"n_trees": n_trees, "miser": tradeoff})
 
 
-def _groups(bench: Bench) -> list[tuple[list[Problem], dict[str, Over]]]:
+def _groups(bench: Bench) -> list[tuple[list[LearningProblem], dict[str, Over]]]:
     """Data sets with what can be combined on each: CSCC wants classes, Cronus two of them or grades."""
     n, n_thyroid = (2, 2) if bench.quick else (5, 10)
     graded: dict[str, Over] = {"early exit": _exits, "Cronus": _cronus, "CSTC": _cstc}
@@ -86,9 +86,9 @@ def _groups(bench: Bench) -> list[tuple[list[Problem], dict[str, Over]]]:
     return there
 
 
-def combinations(bench: Bench) -> Outcome:
+def combinations(bench: Bench) -> StudyResult:
     """Each method over blind trees and over the miser's, beside the miser itself."""
-    out = Outcome()
+    out = StudyResult()
     for group, ways in _groups(bench):
         out.uses(group[0])
         curves: dict[str, list[Frontier]] = {}

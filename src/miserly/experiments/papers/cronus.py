@@ -13,8 +13,8 @@ from itertools import pairwise
 from miserly.experiments import _methods as methods
 from miserly.experiments._features import lines_by_price, remaining, shares_by_price, used_by
 from miserly.experiments._measure import curve
-from miserly.experiments._parts import Problem
-from miserly.experiments._study import Bench, Claim, Outcome, Study, above, curve_rows, named
+from miserly.experiments._parts import LearningProblem
+from miserly.experiments._study import Bench, Claim, Study, StudyResult, above, curve_rows, named
 from miserly.frontiers import Frontier
 from miserly.plan import Plan
 from miserly.report import FrontierPanel, LinePanel
@@ -24,31 +24,31 @@ EXITS = (0.5, 0.3, 0.1)  # the paper's 1, 0.6, 0.2 of labels −1 and 1; ours ar
 BOTH: tuple[methods.Way, ...] = ("initialised", "optimised")
 
 
-def n_trees_of(bench: Bench, problem: Problem) -> int:
+def n_trees_of(bench: Bench, problem: LearningProblem) -> int:
     """How many trees the dictionary has."""
     return bench.trees(problem, TREES, QUICK_TREES)
 
 
-def dictionary(bench: Bench, problem: Problem) -> Plan:
+def dictionary(bench: Bench, problem: LearningProblem) -> Plan:
     """The trees that all cascades weigh."""
     return methods.blind(bench, problem, n_trees_of(bench, problem))
 
 
-def plans_of(bench: Bench, problem: Problem, way: methods.Way) -> list[Plan]:
+def plans_of(bench: Bench, problem: LearningProblem, way: methods.Way) -> list[Plan]:
     """Cronus over λ."""
     trees, n_trees = dictionary(bench, problem), n_trees_of(bench, problem)
     return methods.cronus_plans(bench, problem, trees, way, n_trees=n_trees)
 
 
-def points_of(bench: Bench, problem: Problem, way: methods.Way) -> methods.Points:
+def points_of(bench: Bench, problem: LearningProblem, way: methods.Way) -> methods.Points:
     """What Cronus comes to over λ."""
     plans = plans_of(bench, problem, way)
     return methods.measured(bench, problem, "cronus", plans)
 
 
-def figure_2_left(bench: Bench) -> Outcome:
+def figure_2_left(bench: Bench) -> StudyResult:
     """GBRT, one re-weighted stage, the initialised and the optimised cascade."""
-    out = Outcome()
+    out = StudyResult()
     for group in bench.ranking("binary", "small"):
         out.uses(group[0])
         curves: dict[str, list[Frontier]] = {}
@@ -68,9 +68,9 @@ def figure_2_left(bench: Bench) -> Outcome:
     return out
 
 
-def figure_2_right(bench: Bench) -> Outcome:
+def figure_2_right(bench: Bench) -> StudyResult:
     """Cronus beside the cascades of others."""
-    out = Outcome()
+    out = StudyResult()
     for group in bench.ranking("binary", "small"):
         out.uses(group[0])
         curves: dict[str, list[Frontier]] = {}
@@ -92,9 +92,9 @@ def figure_2_right(bench: Bench) -> Outcome:
     return out
 
 
-def figure_3(bench: Bench) -> Outcome:
+def figure_3(bench: Bench) -> StudyResult:
     """The share of test rows that is left at each stage, before and after optimisation."""
-    out = Outcome()
+    out = StudyResult()
     for group in bench.ranking("binary", "small"):
         problem = group[0]
         out.uses(problem)
@@ -133,15 +133,15 @@ def figure_3(bench: Bench) -> Outcome:
 
 
 def middle(plans: list[Plan]) -> Plan:
-    """Of a sweep, the plan with several nodes that may buy about half of what the dearest may."""
+    """Of a sweep, the plan with several nodes that may buy about half of what the most expensive may."""
     some = [plan for plan in plans if len(plan.nodes) > 1] or plans
     half = 0.5 * max(plan.most_expensive for plan in some)
     return min(some, key=lambda plan: abs(plan.most_expensive - half))
 
 
-def figure_4(bench: Bench) -> Outcome:
+def figure_4(bench: Bench) -> StudyResult:
     """Which part of the features of each price is extracted by each stage, before and after optimisation."""
-    out = Outcome()
+    out = StudyResult()
     problem = bench.ranking("binary", "small")[0][0]
     out.uses(problem)
     for way in BOTH:
@@ -159,21 +159,21 @@ def figure_4(bench: Bench) -> Outcome:
     return out
 
 
-def order_of_prices(problem: Problem, what: str, shares: list[dict[float, float]]) -> list[Claim]:
-    """That cheap features come early and dear ones late, but that some dear one is extracted by the first stage."""
+def order_of_prices(problem: LearningProblem, what: str, shares: list[dict[float, float]]) -> list[Claim]:
+    """That cheap features come early and expensive ones late, but the first stage extracts an expensive one."""
 
     def first_part(prices: list[float]) -> float:
         last = sum(shares[-1][p] for p in prices)
         return sum(shares[0][p] for p in prices) / last if last else float("nan")
 
-    cheap, dear = ([p for p in shares[0] if p <= 5], [p for p in shares[0] if p >= 20])
-    early, late = first_part(cheap), first_part(dear)
-    at_once = looks_at_dear(shares[0])
+    cheap, expensive = ([p for p in shares[0] if p <= 5], [p for p in shares[0] if p >= 20])
+    early, late = first_part(cheap), first_part(expensive)
+    at_once = uses_expensive(shares[0])
     return [
         Claim(
             problem.name,
-            f"{what}: cheap features (5 and less) are extracted early, dear ones (20 and more) gradually",
-            f"of those used at all, the first stage has {early:.2f} of the cheap, {late:.2f} of the dear",
+            f"{what}: cheap features (5 and less) are extracted early, expensive ones (20 and more) gradually",
+            f"of those used at all, the first stage has {early:.2f} of the cheap, {late:.2f} of the expensive",
             early > late,
             problem.is_real,
         ),
@@ -187,7 +187,7 @@ def order_of_prices(problem: Problem, what: str, shares: list[dict[float, float]
     ]
 
 
-def looks_at_dear(shares: dict[float, float]) -> bool:
+def uses_expensive(shares: dict[float, float]) -> bool:
     """Whether some feature is used whose price is at least half of the highest: 100 of the Yahoo! set's 200."""
     return any(share > 0 for price, share in shares.items() if price >= 0.5 * max(shares))
 

@@ -19,8 +19,8 @@ from miserly.estimators import CSTCRegressor
 from miserly.experiments import _methods as methods
 from miserly.experiments._features import lines_by_price, shares_by_price, used_by
 from miserly.experiments._measure import curve
-from miserly.experiments._parts import Problem
-from miserly.experiments._study import Bench, Claim, Outcome, Study, above, curve_rows, named
+from miserly.experiments._parts import LearningProblem
+from miserly.experiments._study import Bench, Claim, Study, StudyResult, above, curve_rows, named
 from miserly.experiments.papers import cronus
 from miserly.frontiers import Frontier
 from miserly.plan import EXIT, Plan
@@ -36,9 +36,9 @@ SIMILAR = 0.135
 # ---- four quadrants -----------------------------------------------------------------------------------------------
 
 
-def figure_3_4(bench: Bench) -> Outcome:
-    """The tree of the four quadrants: two cheap questions, then the one dear column that holds the target."""
-    out, seeds = Outcome(), QUICK_SEEDS if bench.quick else SEEDS
+def figure_3_4(bench: Bench) -> StudyResult:
+    """The tree of the four quadrants: two cheap questions, then the one expensive column that holds the target."""
+    out, seeds = StudyResult(), QUICK_SEEDS if bench.quick else SEEDS
     found = [bench.record("quadrants", None, partial(_quadrants, s), seed=s) for s in seeds]
     out.rows = [{"seed": s, "cost": cost, "test_mse": mse} for s, (cost, mse) in zip(seeds, found)]
     good = sum(cost <= 12.5 and mse < 0.05 for cost, mse in found)
@@ -75,7 +75,7 @@ def _quadrants(seed: int) -> tuple[float, float]:
 # ---- the curves ---------------------------------------------------------------------------------------------------
 
 
-def cstc_plans(bench: Bench, problem: Problem, depth: int | None = None, fine_tune: bool = True) -> list[Plan]:
+def cstc_plans(bench: Bench, problem: LearningProblem, depth: int | None = None, fine_tune: bool = True) -> list[Plan]:
     """CSTC over λ and the trees of blind boosting."""
     n_trees = bench.trees(problem, TREES, QUICK_TREES)
     depth = depth or bench.levels(problem, DEPTH, QUICK_DEPTH)
@@ -84,11 +84,11 @@ def cstc_plans(bench: Bench, problem: Problem, depth: int | None = None, fine_tu
     return methods.graph_plans(bench, problem, "CSTC", trees, max_depth=depth, fine_tune=fine_tune, key=key)
 
 
-def _cstc(bench: Bench, problem: Problem, **how: Any) -> methods.Points:
+def _cstc(bench: Bench, problem: LearningProblem, **how: Any) -> methods.Points:
     return methods.measured(bench, problem, "cstc", cstc_plans(bench, problem, **how))
 
 
-def cscc_plans(bench: Bench, problem: Problem) -> list[Plan]:
+def cscc_plans(bench: Bench, problem: LearningProblem) -> list[Plan]:
     """CSCC over λ and the trees of blind boosting."""
     trees, n_trees = cronus.dictionary(bench, problem), cronus.n_trees_of(bench, problem)
     stages = 4 if bench.quick else methods.CSCC_STAGES
@@ -97,9 +97,9 @@ def cscc_plans(bench: Bench, problem: Problem) -> list[Plan]:
     )
 
 
-def figure_3_5(bench: Bench) -> Outcome:
+def figure_3_5(bench: Bench) -> StudyResult:
     """Balanced data: the tree beside one classifier, Cronus, early exits and blind boosting."""
-    out = Outcome()
+    out = StudyResult()
     for group in bench.ranking("plain", "small"):
         out.uses(group[0])
         curves: dict[str, list[Frontier]] = {}
@@ -123,9 +123,9 @@ def figure_3_5(bench: Bench) -> Outcome:
     return out
 
 
-def figure_3_6(bench: Bench) -> Outcome:
+def figure_3_6(bench: Bench) -> StudyResult:
     """Skewed data: CSCC beside the other cascades and the tree."""
-    out = Outcome()
+    out = StudyResult()
     for group in bench.ranking("binary", "small"):
         out.uses(group[0])
         curves: dict[str, list[Frontier]] = {}
@@ -176,7 +176,7 @@ def _by_depth(plan: Plan) -> list[dict[float, float]]:
     ]
 
 
-def _features(out: Outcome, problem: Problem, name: str, plan: Plan) -> list[dict[float, float]]:
+def _features(out: StudyResult, problem: LearningProblem, name: str, plan: Plan) -> list[dict[float, float]]:
     shares = _by_depth(plan)
     lines = lines_by_price(plan, shares, [d + 1 for d in range(len(shares))])
     out.panels.append(LinePanel(f"{name}, {problem.name}", "depth", "fraction of used features", lines))
@@ -188,22 +188,22 @@ def _features(out: Outcome, problem: Problem, name: str, plan: Plan) -> list[dic
     return shares
 
 
-def figure_3_7(bench: Bench) -> Outcome:
+def figure_3_7(bench: Bench) -> StudyResult:
     """Balanced data: features by price and depth, of CSTC and Cronus."""
-    out = Outcome()
+    out = StudyResult()
     problem = bench.ranking("plain", "small")[0][0]
     out.uses(problem)
     tree = cronus.middle(cstc_plans(bench, problem))
     cascade = cronus.middle(cronus.plans_of(bench, problem, "optimised"))
     for name, plan in (("CSTC", tree), ("Cronus", cascade)):
         out.claims += cronus.order_of_prices(problem, name, _features(out, problem, name, plan))
-    dear = max(out.rows, key=lambda row: row["price"])["price"]
-    always = all(row["share"] > 0 for row in out.rows if row["price"] == dear)
+    expensive = max(out.rows, key=lambda row: row["price"])["price"]
+    always = all(row["share"] > 0 for row in out.rows if row["price"] == expensive)
     out.claims.append(
         Claim(
             problem.name,
             "the one feature of price 200 is extracted at all depths",
-            f"{'it is' if always else 'it is not'} (the highest price: {dear:g})",
+            f"{'it is' if always else 'it is not'} (the highest price: {expensive:g})",
             always,
             problem.is_real,
         )
@@ -211,9 +211,9 @@ def figure_3_7(bench: Bench) -> Outcome:
     return out
 
 
-def figure_3_8(bench: Bench) -> Outcome:
+def figure_3_8(bench: Bench) -> StudyResult:
     """Skewed data: features by price and depth, of CSCC, AND-OR and Cronus at similar precision."""
-    out = Outcome()
+    out = StudyResult()
     problem = bench.ranking("binary", "small")[0][0]
     out.uses(problem)
     trees, n_trees = cronus.dictionary(bench, problem), cronus.n_trees_of(bench, problem)
@@ -230,7 +230,7 @@ def figure_3_8(bench: Bench) -> Outcome:
     for name, (plans, points) in sweeps.items():
         near = min(range(len(plans)), key=lambda i: (abs(points[i][1] - goal), i))
         shares = _features(out, problem, name, plans[near])
-        at_once = bool(shares) and cronus.looks_at_dear(shares[0])
+        at_once = bool(shares) and cronus.uses_expensive(shares[0])
         expected = name != "AND-OR"
         out.claims.append(
             Claim(
@@ -244,9 +244,9 @@ def figure_3_8(bench: Bench) -> Outcome:
     return out
 
 
-def figure_3_9(bench: Bench) -> Outcome:
+def figure_3_9(bench: Bench) -> StudyResult:
     """The average grade at each node of the tree, and how many features its leaves share (Jaccard)."""
-    out = Outcome()
+    out = StudyResult()
     for group in bench.ranking("plain", "small"):
         problem = group[0]
         out.uses(problem)

@@ -19,8 +19,8 @@ from sklearn.svm import SVC
 from miserly.baselines import ReducedSVC
 from miserly.datasets import circle
 from miserly.estimators import CompressedSVC
-from miserly.experiments._study import Bench, Claim, Outcome, Study
-from miserly.experiments._svm_sets import TASKS, Task
+from miserly.experiments._study import Bench, Claim, Study, StudyResult
+from miserly.experiments._svm_sets import TASKS, SvmTask
 from miserly.report import CloudPanel, LinePanel
 
 N_VECTORS, N_POINTS = 8, 600
@@ -31,9 +31,9 @@ SAME = 0.005
 MANY: dict[str, Any] = {"n_starts": 1, "max_iter": 60}
 
 
-def figure_4_2(bench: Bench) -> Outcome:
+def figure_4_2(bench: Bench) -> StudyResult:
     """The boundary of the full machine, that of the vectors picked, and that of the vectors moved."""
-    out, seeds = Outcome(), QUICK_SEEDS if bench.quick else SEEDS
+    out, seeds = StudyResult(), QUICK_SEEDS if bench.quick else SEEDS
     found = [bench.record("circle", None, partial(_circle_figures, s), seed=s) for s in seeds]
     out.rows = [dict(zip(("seed", "vectors", "picked", "moved", "drop"), (s, *f))) for s, f in zip(seeds, found)]
     n, picked, moved, drop = np.median(found, axis=0)
@@ -49,7 +49,7 @@ def figure_4_2(bench: Bench) -> Outcome:
         Claim(
             "circle",
             "8 vectors that LARS picks do not",
-            f"agreement near the data {picked:.3f} (coefficients found anew)",
+            f"agreement near the data {picked:.3f} (coefficients refitted)",
             picked < 0.97,
             True,
         ),
@@ -90,9 +90,9 @@ def _circle(seed: int) -> tuple[tuple[float, ...], list[CloudPanel]]:
     return (float(len(svc.support_)), *sides, drop), panels
 
 
-def figure_4_3(bench: Bench) -> Outcome:
+def figure_4_3(bench: Bench) -> StudyResult:
     """Accuracy against the number of vectors."""
-    out = Outcome()
+    out = StudyResult()
     for name, (file, read) in TASKS.items():
         if bench.data is None or not (bench.data / file).exists():
             continue
@@ -125,7 +125,7 @@ def figure_4_3(bench: Bench) -> Outcome:
     return out
 
 
-def _compress(read: Callable[[Path, bool], Task], folder: Path, quick: bool) -> dict[str, Any]:
+def _compress(read: Callable[[Path, bool], SvmTask], folder: Path, quick: bool) -> dict[str, Any]:
     """Accuracies at some sizes of CVM, of the vectors that LARS picks, and of the reduced SVM."""
     task = read(folder, quick)
     X, X_new, y, y_new = train_test_split(task.X, task.y, test_size=0.2, random_state=0, stratify=task.y)

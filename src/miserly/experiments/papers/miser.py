@@ -12,8 +12,8 @@ from __future__ import annotations
 from miserly.experiments import _methods as methods
 from miserly.experiments._features import lines_by_price, shares_by_price, used_by
 from miserly.experiments._measure import best, cost_share, curve
-from miserly.experiments._parts import Problem
-from miserly.experiments._study import Bench, Claim, Outcome, Study, above, curve_rows, factor, named
+from miserly.experiments._parts import LearningProblem
+from miserly.experiments._study import Bench, Claim, Study, StudyResult, above, curve_rows, factor, named
 from miserly.frontiers import Frontier
 from miserly.report import FrontierPanel, LinePanel
 
@@ -24,9 +24,9 @@ DICTIONARY_TREES, QUICK_DICTIONARY = 3000, 80
 SLACK = 0.01
 
 
-def figure_1_left(bench: Bench) -> Outcome:
+def figure_1_left(bench: Bench) -> StudyResult:
     """Traces of the miser as trees are added, for several λ, and the best iteration of each."""
-    out = Outcome()
+    out = StudyResult()
     for group in bench.ranking("graded", "large"):
         problem = group[0]
         out.uses(problem)
@@ -43,11 +43,11 @@ def figure_1_left(bench: Bench) -> Outcome:
     return out
 
 
-def _gradual(problem: Problem, chosen: list) -> Claim:
+def _gradual(problem: LearningProblem, chosen: list) -> Claim:
     """That cost falls drastically while quality drops gently: a third of the cost for at most 2 % of the quality."""
-    dear = chosen[0]
-    cheap = [p for p in chosen[1:] if p[3] >= 0.98 * dear[3]]
-    share = min((p[2] / dear[2] for p in cheap), default=1.0)
+    expensive = chosen[0]
+    cheap = [p for p in chosen[1:] if p[3] >= 0.98 * expensive[3]]
+    share = min((p[2] / expensive[2] for p in cheap), default=1.0)
     return Claim(
         problem.name,
         "as λ grows NDCG@5 drops very gradually, the cost drastically",
@@ -57,9 +57,9 @@ def _gradual(problem: Problem, chosen: list) -> Claim:
     )
 
 
-def figure_1_right(bench: Bench) -> Outcome:
+def figure_1_right(bench: Bench) -> StudyResult:
     """The trade-off beside prior work."""
-    out = Outcome()
+    out = StudyResult()
     for group in bench.ranking("graded", "small"):
         out.uses(group[0])
         curves: dict[str, list[Frontier]] = {}
@@ -87,7 +87,7 @@ def figure_1_right(bench: Bench) -> Outcome:
     return out
 
 
-def cronus(bench: Bench, problem: Problem) -> methods.Points:
+def cronus(bench: Bench, problem: LearningProblem) -> methods.Points:
     """Cronus optimised over the trees of blind boosting."""
     n_trees = bench.trees(problem, DICTIONARY_TREES, QUICK_DICTIONARY)
     trees = methods.blind(bench, problem, n_trees)
@@ -95,16 +95,16 @@ def cronus(bench: Bench, problem: Problem) -> methods.Points:
     return methods.measured(bench, problem, "cronus", plans)
 
 
-def _subset_prices(problem: Problem) -> tuple[float, ...]:
+def _subset_prices(problem: LearningProblem) -> tuple[float, ...]:
     if problem.tiers is not None:
         return SUBSETS
     prices = sorted(set(problem.costs.marginal().values()))
     return tuple(prices[round(i * (len(prices) - 1) / 3)] for i in range(4))
 
 
-def figure_2(bench: Bench) -> Outcome:
+def figure_2(bench: Bench) -> StudyResult:
     """Which part of the features of each price the miser uses at its best iteration, as λ grows."""
-    out = Outcome()
+    out = StudyResult()
     problem = bench.ranking("graded", "large")[0][0]
     out.uses(problem)
     n_trees = bench.trees(problem, TREES, QUICK_TREES)
@@ -126,29 +126,30 @@ def figure_2(bench: Bench) -> Outcome:
         for lam, by_price in zip([0.0, *grid], shares)
         for price, share in by_price.items()
     ]
-    dear, cheap = max(shares[0]), min(shares[0])
+    expensive, cheap = max(shares[0]), min(shares[0])
     middle = len(shares) // 2
     out.claims = [
         Claim(
             problem.name,
             "the one feature of price 200 is extracted at every λ",
-            f"price {dear:g}, the highest: used at {sum(s[dear] > 0 for s in shares)} of {len(shares)} λ",
-            all(s[dear] > 0 for s in shares),
+            f"price {expensive:g}, the highest: used at {sum(s[expensive] > 0 for s in shares)} of {len(shares)} λ",
+            all(s[expensive] > 0 for s in shares),
             problem.is_real,
         ),
         Claim(
             problem.name,
-            "cheap features (price 1) stay as λ grows, dear ones (20 and more) go",
+            "cheap features (price 1) stay as λ grows, expensive ones (20 and more) go",
             f"from λ = 0 to the middle λ: price {cheap:g} {shares[0][cheap]:.2f} → {shares[middle][cheap]:.2f}, "
-            f"price 20 to 150 {_dear(shares[0]):.2f} → {_dear(shares[middle]):.2f}",
-            shares[middle][cheap] / max(shares[0][cheap], 1e-9) > _dear(shares[middle]) / max(_dear(shares[0]), 1e-9),
+            f"price 20 to 150 {_expensive(shares[0]):.2f} → {_expensive(shares[middle]):.2f}",
+            shares[middle][cheap] / max(shares[0][cheap], 1e-9)
+            > _expensive(shares[middle]) / max(_expensive(shares[0]), 1e-9),
             problem.is_real,
         ),
     ]
     return out
 
 
-def _dear(shares: dict[float, float]) -> float:
+def _expensive(shares: dict[float, float]) -> float:
     some = [share for price, share in shares.items() if 20 <= price <= 150]
     return sum(some) / max(1, len(some))
 

@@ -34,8 +34,8 @@ from miserly.costs import CostTable
 from miserly.estimators import GreedyMiserClassifier
 from miserly.experiments import _methods as methods
 from miserly.experiments._measure import Figures, best, cost_share, curve, figures, staged_figures
-from miserly.experiments._parts import Part, Problem, Split
-from miserly.experiments._study import Bench, Claim, Outcome, Study, above, curve_rows, named
+from miserly.experiments._parts import DataPart, DataSplit, LearningProblem
+from miserly.experiments._study import Bench, Claim, Study, StudyResult, above, curve_rows, named
 from miserly.frontiers import Frontier
 from miserly.metrics import get_metric
 from miserly.plan import Plan
@@ -63,7 +63,7 @@ SLACK, GOAL = 0.01, 0.5
 N_TIMED = 60
 SVM, SMALL_SVM = "averaged-kernel SVM", "the same, of 30 images"
 STAGEWISE, EXITS, MISER = "stage-wise regression", "early exit", "Greedy Miser"
-OUT_OF_FOLD, CASCADE = "miser, out of fold", "the same in turn, with exits"
+OUT_OF_FOLD, CASCADE = "miser, out of fold", "the same as a cascade, with exits"
 
 
 class Described(NamedTuple):
@@ -103,7 +103,7 @@ def described(folder: Path | None) -> Described:
 
 
 def drawn(n_scenes: int = 15, n_each: int = 160, seed: int = 0) -> Described:
-    """Eight descriptors of ten columns: the dearer, the more they tell. The last four share two dear passes."""
+    """Eight descriptors of ten columns: expensive ones tell more. The last four share two expensive passes."""
     rng = np.random.default_rng(seed)
     names = [f"d{k}" for k in range(8)]
     prices = dict(zip(names, np.geomspace(0.1, 10.0, 8).tolist()))
@@ -216,39 +216,41 @@ def svm_costs(data: Described, prices: Mapping[str, float]) -> CostTable:
     return CostTable(tuple(needs), needs, {a: 1e-3 * ms for a, ms in paid.items()}, unit="CPU seconds")
 
 
-def svm_problem(data: Described, number: int, prices: Mapping[str, float], sizes: Sizes = SIZES) -> Problem:
+def svm_problem(data: Described, number: int, prices: Mapping[str, float], sizes: Sizes = SIZES) -> LearningProblem:
     """What the SVMs of 30 images of each scene say: the miser learns from 70 others."""
 
-    def read() -> Split:
+    def read() -> DataSplit:
         first, *parts = deal(data, number, *sizes)
         machines = bank(data, first)
-        return Split(*(Part(said_by(machines, data, rows), data.y[rows]) for rows in parts))
+        return DataSplit(*(DataPart(said_by(machines, data, rows), data.y[rows]) for rows in parts))
 
     return _problem("SVM outputs", data, number, svm_costs(data, prices), read)
 
 
-def out_of_fold_problem(data: Described, number: int, prices: Mapping[str, float], sizes: Sizes = SIZES) -> Problem:
+def out_of_fold_problem(
+    data: Described, number: int, prices: Mapping[str, float], sizes: Sizes = SIZES
+) -> LearningProblem:
     """What the SVMs of all training images say; of these themselves, what those say that have not seen them."""
 
-    def read() -> Split:
+    def read() -> DataSplit:
         *train_parts, validation, test = deal(data, number, *sizes)
         train = np.concatenate(train_parts)
         X = np.empty((len(train), len(data.descriptors) * len(np.unique(data.y))))
         for seen, new in StratifiedKFold(N_FOLDS, shuffle=True, random_state=0).split(train, data.y[train]):
             X[new] = said_by(bank(data, train[seen]), data, train[new])
         machines = bank(data, train)
-        others = (Part(said_by(machines, data, rows), data.y[rows]) for rows in (validation, test))
-        return Split(Part(X, data.y[train]), *others)
+        others = (DataPart(said_by(machines, data, rows), data.y[rows]) for rows in (validation, test))
+        return DataSplit(DataPart(X, data.y[train]), *others)
 
     return _problem("SVM outputs out of fold", data, number, svm_costs(data, prices), read)
 
 
-def _problem(what: str, data: Described, number: int, costs: CostTable, read: Any) -> Problem:
+def _problem(what: str, data: Described, number: int, costs: CostTable, read: Any) -> LearningProblem:
     """`overlap`: of 180 images of a scene 60 are tested."""
     name = f"{'scene15' if data.is_real else 'drawn'} {what} {len(data.y)}×{len(data.descriptor)}"
     stand_in = "" if data.is_real else "Scene-15"
     metric = get_metric("accuracy")
-    return Problem(name, number, metric, costs, read, stand_in, data.is_real, overlap=0.5, min_samples_leaf=10)
+    return LearningProblem(name, number, metric, costs, read, stand_in, data.is_real, overlap=0.5, min_samples_leaf=10)
 
 
 def averaged_kernel(
@@ -278,9 +280,9 @@ def _of_kernels(kernels: Sequence[NDArray[Any]], y: Sequence[NDArray[Any]], cost
     return cost, of_validation, cost, of_test
 
 
-def figure_3(bench: Bench) -> Outcome:
+def figure_3(bench: Bench) -> StudyResult:
     """The miser over what SVMs say, beside the SVM that looks at everything."""
-    data, out = described(bench.data), Outcome()
+    data, out = described(bench.data), StudyResult()
     if bench.real and not data.is_real:
         return out
     of_scene = len(np.unique(data.y))
@@ -313,12 +315,12 @@ def figure_3(bench: Bench) -> Outcome:
 
 
 def _all_methods(
-    bench: Bench, data: Described, problem: Problem, few: Mapping[str, float], many: Mapping[str, float]
+    bench: Bench, data: Described, problem: LearningProblem, few: Mapping[str, float], many: Mapping[str, float]
 ) -> dict[str, methods.Points]:
     """The points of each method in one split; `few` and `many` are prices of kernel rows to 30 and to 100 images."""
     n_rounds, i = bench.trees(problem, ROUNDS, QUICK_ROUNDS), problem.split_number
     n_tradeoffs = QUICK_TRADEOFFS if bench.quick else N_TRADEOFFS
-    grid = methods.tradeoffs(problem, (), n_tradeoffs + 4)[1:-3]  # the dearest buy nothing
+    grid = methods.tradeoffs(problem, (), n_tradeoffs + 4)[1:-3]  # the largest buy nothing
 
     def svm(few_images: bool) -> methods.Points:
         make = partial(averaged_kernel, data, i, few if few_images else many, few=few_images)
@@ -339,13 +341,13 @@ def _all_methods(
     }
 
 
-def _stages(bench: Bench, problem: Problem, plan: Plan, tradeoff: float) -> methods.Points:
+def _stages(bench: Bench, problem: LearningProblem, plan: Plan, tradeoff: float) -> methods.Points:
     """A plan after each of its rounds."""
     make = partial(staged_figures, plan, problem, 1)
     return bench.record("rounds", problem, make, tradeoff=tradeoff, n=len(plan.nodes))
 
 
-def _exits(bench: Bench, problem: Problem, plan: Plan, tradeoff: float) -> methods.Points:
+def _exits(bench: Bench, problem: LearningProblem, plan: Plan, tradeoff: float) -> methods.Points:
     """A plan that images leave after the round in which a scene is likely enough."""
     train, rounds = problem.split.train, range(1, len(plan.nodes))
 
@@ -359,7 +361,7 @@ def _exits(bench: Bench, problem: Problem, plan: Plan, tradeoff: float) -> metho
     ]
 
 
-def _out_of_fold_plan(bench: Bench, problem: Problem, n_rounds: int, tradeoff: float) -> Plan:
+def _out_of_fold_plan(bench: Bench, problem: LearningProblem, n_rounds: int, tradeoff: float) -> Plan:
     def make() -> Plan:
         model = GreedyMiserClassifier(problem.costs, tradeoff, n_estimators=2 * n_rounds, **STOCHASTIC)
         return methods.fitted(model, problem).plan_
@@ -381,7 +383,7 @@ def mean_of_splits(splits: Sequence[methods.Points]) -> methods.Points:
 
 
 def half_the_cost(
-    means: Mapping[str, methods.Points], group: Sequence[Problem], svm: str = SVM, miser: str = MISER
+    means: Mapping[str, methods.Points], group: Sequence[LearningProblem], svm: str = SVM, miser: str = MISER
 ) -> Claim:
     """That the cheapest λ which comes to the SVM's accuracy on validation, less 1 %, costs half or less."""
     [full] = means[svm]
@@ -395,7 +397,7 @@ def half_the_cost(
     return Claim(group[0].name, says, sees, share <= GOAL, group[0].is_real)
 
 
-def _high(means: Mapping[str, methods.Points], group: Sequence[Problem]) -> Claim:
+def _high(means: Mapping[str, methods.Points], group: Sequence[LearningProblem]) -> Claim:
     [svm], stagewise = means[SVM], best(means[STAGEWISE])
     sees = f"{svm[3]:.3f} and {stagewise[3]:.3f}"
     says = "the SVM and stage-wise regression both achieve high accuracy (within 5 points)"
@@ -405,20 +407,20 @@ def _high(means: Mapping[str, methods.Points], group: Sequence[Problem]) -> Clai
 # ---- figure 2.9 ---------------------------------------------------------------------------------------------------
 
 
-def raw_problem(data: Described, number: int, every: int = 1) -> Problem:
+def raw_problem(data: Described, number: int, every: int = 1) -> LearningProblem:
     """The descriptors themselves; every so many columns of each."""
     kept = np.concatenate([data.columns(d)[::every] for d in data.descriptors])
     costs = data.costs.restrict([data.costs.features[i] for i in kept])
     costs = CostTable(costs.features, costs.needs, {a: 1e-3 * p for a, p in costs.prices.items()}, unit="CPU seconds")
 
-    def read() -> Split:
+    def read() -> DataSplit:
         parts = deal(data, number, TRAIN, VALIDATION)
-        return Split(*(Part(data.X[np.ix_(rows, kept)].astype(np.float64), data.y[rows]) for rows in parts))
+        return DataSplit(*(DataPart(data.X[np.ix_(rows, kept)].astype(np.float64), data.y[rows]) for rows in parts))
 
     return _problem("raw descriptors", data, number, costs, read)
 
 
-def linear_svm(problem: Problem) -> Figures:
+def linear_svm(problem: LearningProblem) -> Figures:
     """Each scene against the rest on all columns, in the dual, since there are more columns than images."""
     train = problem.split.train
     mean, spread = train.X.mean(axis=0), train.X.std(axis=0)
@@ -427,9 +429,9 @@ def linear_svm(problem: Problem) -> Figures:
     return _of_kernels(kernels, [part.y for part in problem.split], sum(problem.costs.price_list))
 
 
-def figure_2_9(bench: Bench) -> Outcome:
+def figure_2_9(bench: Bench) -> StudyResult:
     """AFR's one curve on raw descriptors, beside models that are trained for each budget."""
-    data, out = described(bench.data), Outcome()
+    data, out = described(bench.data), StudyResult()
     problem = raw_problem(data, 0, 5 if bench.quick and data.is_real else 1)
     if not bench.wants(problem):
         return out

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from miserly.plan import Kernels, Plan
-from miserly.report._observed import Rows
+from miserly.report._observed import LabelledRows
 from miserly.report.figures._style import COLOURS, INK, MARKERS, Picture
 
 CELLS = 160
@@ -22,7 +22,7 @@ class BoundaryPicture(Picture):
     """Rows by label, the answers of a grid of rows behind them and, for kernels, the vectors sized by their weight."""
 
     plan: Plan
-    rows: Rows
+    rows: LabelledRows
     size = (6.0, 5.4)
 
     def __post_init__(self) -> None:

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from miserly.plan import EXIT, Plan
 from miserly.report._graph import Box, boxes, names
-from miserly.report._observed import Observed, Rows
+from miserly.report._observed import LabelledRows, Observed
 from miserly.report.figures._style import COLOURS, FAINT, INK, Picture, drawn
 
 WRITTEN = 3
@@ -178,10 +178,10 @@ def _words(record: dict[str, Any]) -> str:
 
 def _who(record: dict[str, Any]) -> str:
     label = record["label"]
-    told = "" if label is None else f", {label}" if isinstance(label, str) else f", mean {label:.3g}"
-    return f"{record['share']:.0%} of rows{told}"
+    label_text = "" if label is None else f", {label}" if isinstance(label, str) else f", mean {label:.3g}"
+    return f"{record['share']:.0%} of rows{label_text}"
 
 
 def plot_plan(plan: Plan, X: Any, y: Any, path: str | Path | None = None, ax: Axes | None = None) -> Figure:
     """Draw a plan with the rows that go through it: what `plan.plot()` calls."""
-    return drawn(PlanPicture(Observed.of(plan, Rows(np.asarray(X), np.asarray(y)))), path, ax)
+    return drawn(PlanPicture(Observed.of(plan, LabelledRows(np.asarray(X), np.asarray(y)))), path, ax)

@@ -14,7 +14,7 @@ from matplotlib.ticker import FuncFormatter, SymmetricalLogLocator
 
 from miserly.frontiers import Frontier, Point
 from miserly.report._intervals import half_width, parts_left, replicates
-from miserly.report._observed import Observed, Rows
+from miserly.report._observed import LabelledRows, Observed
 from miserly.report._prefixes import prefixes
 from miserly.report.figures._style import FAINT, INK, Picture, drawn, series
 
@@ -23,15 +23,15 @@ from miserly.report.figures._style import FAINT, INK, Picture, drawn, series
 class FrontierPicture(Picture):
     """All points faint, each front as a line of steps, on a logarithmic axis of cost.
 
-    With the validation `rows`, points of the fronts have 95 % intervals, and the dearest of each front, if it is an
-    anytime model (a chain of stages), is also drawn as a thin line through its prefixes.
+    With the validation `rows`, points of the fronts have 95 % intervals, and the most expensive of each front, if it is
+    an anytime model (a chain of stages), is also drawn as a thin line through its prefixes.
     """
 
     fronts: Sequence[Frontier]
     chosen: Point | None = None
     blind: Point | None = None
     on: str = "validation"
-    rows: Rows | None = None
+    rows: LabelledRows | None = None
 
     def frame(self) -> list[dict[str, Any]]:
         """One record for each point, and for each prefix of an anytime model."""

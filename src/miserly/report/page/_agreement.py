@@ -10,7 +10,7 @@ import numpy as np
 from miserly.costs import CostTable
 from miserly.frontiers import Point, figure
 from miserly.metrics import Metric
-from miserly.report._observed import Observed, Rows
+from miserly.report._observed import LabelledRows, Observed
 from miserly.report._runs import SavedRun
 
 AGREE = 1e-9
@@ -23,15 +23,15 @@ def spelled(point: Point) -> str:
 
 def check_point(point: Point, seen: Observed, metric: Metric) -> None:
     """What a run tells of a model must be what its plan does on the rows."""
-    told = point.validation
+    stored = point.validation
     for what, one, other in (
-        (metric.name, told.quality, seen.quality(metric)),
-        ("mean cost", told.cost["mean"], float(seen.cost.mean())),
+        (metric.name, stored.quality, seen.quality(metric)),
+        ("mean cost", stored.cost["mean"], float(seen.cost.mean())),
     ):
         if not math.isclose(one, other, rel_tol=AGREE, abs_tol=AGREE):
             raise ValueError(
                 f"The run tells a {what} of {one:.6g} for {spelled(point)}; on its rows its plan has {other:.6g}. "
-                "Plans and rows are not of one sweep: make the run anew."
+                "Plans and rows are not of one sweep: make the run again."
             )
 
 
@@ -60,7 +60,7 @@ def _costs(run: SavedRun) -> CostTable:
     return costs
 
 
-def _same_rows(one: Rows, other: Rows) -> bool:
+def _same_rows(one: LabelledRows, other: LabelledRows) -> bool:
     """Labels, queries, and the columns that both know."""
     if not (np.array_equal(one.y, other.y) and np.array_equal(one.query, other.query)):
         return False

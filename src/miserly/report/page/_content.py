@@ -21,7 +21,7 @@ from miserly.metrics import Metric
 from miserly.plan import Plan
 from miserly.report._graph import everything, names
 from miserly.report._intervals import half_width, parts_left, replicates
-from miserly.report._observed import Observed, Rows
+from miserly.report._observed import LabelledRows, Observed
 from miserly.report._runs import SavedRun
 from miserly.report.figures import Tier, price_tiers
 from miserly.report.page._agreement import check_point, check_runs, spelled
@@ -32,7 +32,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Stop:
+class SliderStop:
     """A model that can be looked at: its method's number, its point, what it did to the rows."""
 
     method: int
@@ -68,17 +68,17 @@ class Content:
         return self.runs[0].front.metric
 
     @cached_property
-    def rows(self) -> Rows:
+    def rows(self) -> LabelledRows:
         """What all models are measured on; a run on disk knows only the columns that its own models look at."""
         first = self.runs[0].rows
         X = first.X.copy()
         for run in self.runs[1:]:
             unknown = np.isnan(X).all(axis=0)
             X[:, unknown] = run.rows.X[:, unknown]
-        return Rows(X, first.y, first.qid)
+        return LabelledRows(X, first.y, first.qid)
 
     @cached_property
-    def stops(self) -> list[Stop]:
+    def stops(self) -> list[SliderStop]:
         """Models of the fronts, the chosen and the cost-blind ones; by method, cheapest first."""
         extra = [run.chosen for run in self.runs] + [self.blind]
         wanted = []
@@ -92,12 +92,12 @@ class Content:
             self.progress(done, 2 * len(wanted))
             seen = Observed.of(point.model.plan_, self.rows)
             check_point(point, seen, self.metric)
-            stops.append(Stop(method, point, seen, replicates(seen, self.metric, parts)))
+            stops.append(SliderStop(method, point, seen, replicates(seen, self.metric, parts)))
         return stops
 
     @cached_property
     def blind(self) -> Point:
-        """The model that ignores prices (a tradeoff of zero); without one, the dearest of all."""
+        """The model that ignores prices (a tradeoff of zero); without one, the most expensive of all."""
         points = [p for run in self.runs for p in run.front.points]
         blind = [p for p in points if p.params.get("tradeoff") == 0]
         return blind[0] if blind else max(points, key=lambda p: p.validation.cost["mean"])
@@ -105,7 +105,7 @@ class Content:
     @property
     def blind_name(self) -> str:
         """What to call it."""
-        return "cost-blind model" if self.blind.params.get("tradeoff") == 0 else "dearest model"
+        return "cost-blind model" if self.blind.params.get("tradeoff") == 0 else "most expensive model"
 
     @cached_property
     def prices(self) -> dict[str, float]:
@@ -191,7 +191,7 @@ class Content:
             ],
         }
 
-    def _stop(self, stop: Stop) -> dict[str, Any]:
+    def _stop(self, stop: SliderStop) -> dict[str, Any]:
         blind = self.stops[self._number(self.blind) or 0]
         measured, test = stop.point.validation, stop.point.test
         bought = sorted(self.numbers[name] for name in names(stop.plan, everything(stop.plan)))
@@ -211,7 +211,7 @@ class Content:
             "verdict": self._verdict(stop, blind),
         }
 
-    def _verdict(self, stop: Stop, blind: Stop) -> str:
+    def _verdict(self, stop: SliderStop, blind: SliderStop) -> str:
         """The stop in one sentence; what counts stands between stars."""
         unit, name = self.runs[0].front.unit, self.metric.name
         has = f"**{figure(stop.cost)} {unit}** a row for {name} **{figure(stop.point.validation.quality)}**"
@@ -221,7 +221,7 @@ class Content:
         if not stop.cost:
             return f"{has}, free of charge, beside the {self.blind_name}, {other}."
         times = blind.cost / stop.cost
-        ratio = f"**{times:.1f} times cheaper**" if times >= 1 else f"**{1 / times:.1f} times dearer**"
+        ratio = f"**{times:.1f} times cheaper**" if times >= 1 else f"**{1 / times:.1f} times more expensive**"
         return f"{has}: {ratio} than the {self.blind_name}, {other}."
 
     def _paths(self) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from miserly.metrics import Metric
 from miserly.report._observed import Observed
 from miserly.report._prefixes import prefixes
 from miserly.report.figures import CalibrationPicture, LeavesPicture, PlanPicture, SpendingPicture, StagesPicture
-from miserly.report.page._walks import Step, walks
+from miserly.report.page._walks import WalkStep, walks
 
 MOST_WORDS = 200
 MOST_STAGES = 40
@@ -49,7 +49,7 @@ def details(seen: Observed, metric: Metric, numbers: Mapping[str, int], walked: 
     }
 
 
-def _purchases(seen: Observed, steps: Sequence[Sequence[Step]]) -> list[dict[str, Any]]:
+def _purchases(seen: Observed, steps: Sequence[Sequence[WalkStep]]) -> list[dict[str, Any]]:
     """What is bought in which order: by node and with the share of rows that come there; where each row pays for its
     own path, by acquisition as the walked rows met it."""
     if seen.plan.charge == "learner":
@@ -76,7 +76,7 @@ def _purchases(seen: Observed, steps: Sequence[Sequence[Step]]) -> list[dict[str
     return lines
 
 
-def _packed(steps: Sequence[Sequence[Step]], numbers: Mapping[str, int], seen: Observed) -> dict[str, Any]:
+def _packed(steps: Sequence[Sequence[WalkStep]], numbers: Mapping[str, int], seen: Observed) -> dict[str, Any]:
     """Walks with as few words as possible: rows that bought the same in the same order share a way. Answers are
     rounded to the four digits that are shown."""
     classes = None if seen.plan.classes is None else [str(c) for c in seen.plan.classes]

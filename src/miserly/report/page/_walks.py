@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from miserly.plan import Plan, Walk
-from miserly.report._observed import Observed, Rows
+from miserly.report._observed import LabelledRows, Observed
 
 MOST_ROWS = 100
 FEWEST_ROWS = 10
@@ -16,7 +16,7 @@ MOST_STEPS = 120_000
 
 
 @dataclass(frozen=True)
-class Step:
+class WalkStep:
     """What was bought just now (nothing at the beginning), what is paid by then, and the answer."""
 
     buys: tuple[str, ...]
@@ -26,8 +26,11 @@ class Step:
 
 
 def choose_rows(seen: Sequence[Observed]) -> np.ndarray:
-    """Rows to be walked through all of these plans: spread evenly from the cheapest to the dearest, where the plans let
-    costs differ most; fewer where plans have many steps; of whole queries where gates compare their documents."""
+    """Rows to be walked through all of these plans, spread evenly from the cheapest to the most expensive.
+
+    The order is that of the plan whose costs differ most. Plans with many steps get fewer rows; where gates compare
+    the documents of a query, whole queries are taken.
+    """
     rows = seen[0].rows
     steps = sum(len(_steps_at_most(one.plan)) for one in seen)
     n = int(np.clip(MOST_STEPS // max(1, steps), FEWEST_ROWS, MOST_ROWS))
@@ -43,18 +46,18 @@ def choose_rows(seen: Sequence[Observed]) -> np.ndarray:
     return np.flatnonzero(np.isin(rows.query, chosen))
 
 
-def walks(plan: Plan, rows: Rows, numbers: np.ndarray) -> list[list[Step]]:
+def walks(plan: Plan, rows: LabelledRows, numbers: np.ndarray) -> list[list[WalkStep]]:
     """The steps of each of these rows; the first is the answer before any purchase."""
     if not plan.by_query or rows.qid is None:
         return [_walk(plan, rows.X[i]) for i in numbers]
-    found: dict[int, list[Step]] = {}
+    found: dict[int, list[WalkStep]] = {}
     for q in np.unique(rows.query[numbers]):
         mine = numbers[rows.query[numbers] == q]
         found |= dict(zip(mine.tolist(), _walk_list(plan, rows.X[mine])))
     return [found[int(i)] for i in numbers]
 
 
-def _walk(plan: Plan, x: np.ndarray) -> list[Step]:
+def _walk(plan: Plan, x: np.ndarray) -> list[WalkStep]:
     walk = plan.start(given=_values(plan.arriving(0, 0), x))
     steps = [_step(walk, ())]
     while not walk.done:
@@ -64,7 +67,7 @@ def _walk(plan: Plan, x: np.ndarray) -> list[Step]:
     return steps
 
 
-def _walk_list(plan: Plan, X: np.ndarray) -> list[list[Step]]:
+def _walk_list(plan: Plan, X: np.ndarray) -> list[list[WalkStep]]:
     free = plan.arriving(0, 0)
     together = plan.start_list(len(X), given=[_values(free, x) for x in X])
     steps = [[_step(walk, ())] for walk in together.walks]
@@ -78,12 +81,12 @@ def _walk_list(plan: Plan, X: np.ndarray) -> list[list[Step]]:
     return steps
 
 
-def _step(walk: Walk, bought: tuple[str, ...]) -> Step:
+def _step(walk: Walk, bought: tuple[str, ...]) -> WalkStep:
     best, classes = walk.best, walk.plan.classes
     if classes is None or best.probabilities is None:
-        return Step(bought, walk.cost, float(np.ravel(best.value)[0]), None)
+        return WalkStep(bought, walk.cost, float(np.ravel(best.value)[0]), None)
     probability = float(best.probabilities[np.flatnonzero(classes == best.value)[0]])
-    return Step(bought, walk.cost, str(best.value), probability)
+    return WalkStep(bought, walk.cost, str(best.value), probability)
 
 
 def _values(arriving: Mapping[str, int], x: np.ndarray) -> dict[str, float]:

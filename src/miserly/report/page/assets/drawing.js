@@ -77,7 +77,7 @@ function funnel(width, data, boxes) {
   return svg;
 }
 
-/** Nodes and ways; wider than its room if there are many ends. */
+/** Nodes and ways; wider than its frame if there are many leaves. */
 function tree(width, data, boxes) {
   const depth = 1 + Math.max(...boxes.map((box) => box.level));
   const ends = boxes.filter((box) => box.passed === null && box.failed === null).length;

@@ -1,4 +1,4 @@
-// Pictures as SVG, drawn anew when their room changes; each can be saved as a file.
+// Pictures as SVG, drawn again when their frame changes; each can be saved as a file.
 
 const SHAPES = [
   (r) => `M${-r},0a${r},${r} 0 1,0 ${2 * r},0a${r},${r} 0 1,0 ${-2 * r},0`,
@@ -27,22 +27,22 @@ class Figure {
   constructor(host, name) {
     this.host = host;
     this.name = name;
-    this.width = 0; // of the room, measured only when it changes: asking for it makes the browser lay out the page
+    this.width = 0; // of the frame, measured only when it changes: asking for it makes the browser lay out the page
     this.heading = make("h3");
     this.note = make("p", { class: "note" });
     this.legend = make("ul", { class: "legend" });
     this.tools = make("div", { class: "figure-tools" });
-    this.room = make("div", { class: "room" });
+    this.frame = make("div", { class: "frame" });
     this.button = make("button", { type: "button", class: "quiet", onclick: () => this.save() }, "Save SVG");
     this.tools.append(this.button);
     const caption = make("figcaption", {}, make("div", {}, this.heading, this.note), this.tools);
-    host.replaceChildren(caption, this.legend, this.room);
+    host.replaceChildren(caption, this.legend, this.frame);
     new ResizeObserver(([entry]) => {
       const width = Math.floor(entry.contentRect.width);
       if (width === this.width) return;
       this.width = width;
       this.paintNow();
-    }).observe(this.room);
+    }).observe(this.frame);
   }
 
   /** Show a picture: {title, note, legend, label, paint}. Without `paint` the figure is put away. */
@@ -64,11 +64,11 @@ class Figure {
     this.svg = this.paint(this.width);
     this.svg.setAttribute("role", "img");
     this.svg.setAttribute("aria-label", this.label);
-    if (this.room.firstChild !== this.svg) this.room.replaceChildren(this.svg);
+    if (this.frame.firstChild !== this.svg) this.frame.replaceChildren(this.svg);
     const overflows = this.svg.viewBox.baseVal.width > this.width + 1;
     for (const [key, value] of [["tabindex", "0"], ["role", "region"], ["aria-label", this.heading.textContent]]) {
-      if (overflows) this.room.setAttribute(key, value);
-      else this.room.removeAttribute(key);
+      if (overflows) this.frame.setAttribute(key, value);
+      else this.frame.removeAttribute(key);
     }
   }
 

@@ -68,8 +68,8 @@ function ends(stop) {
 function spread(values) {
   const sorted = [...values].sort((a, b) => a - b);
   const [low, high] = [sorted[0], sorted.at(-1)];
-  const room = 0.06 * (high - low) || Math.abs(high) * 0.05 || 1;
-  return [low - room, high + room];
+  const margin = 0.06 * (high - low) || Math.abs(high) * 0.05 || 1;
+  return [low - margin, high + margin];
 }
 
 function frontOf(method, m, data, x, y) {

@@ -67,7 +67,7 @@ function showDock(stop) {
   byId("quality-half").textContent = stop.half === null ? "" : ` ± ${twoDigits(stop.half)}`;
   byId("cost").textContent = figure(stop.cost.mean);
   byId("times").textContent = stop.times === null ? "free" : stop.times >= 1 ? `${stop.times.toFixed(1)}×` : `${(1 / stop.times).toFixed(1)}×`;
-  byId("times-name").textContent = stop.times !== null && stop.times < 1 ? "Dearer" : "Cheaper";
+  byId("times-name").textContent = stop.times !== null && stop.times < 1 ? "More expensive" : "Cheaper";
 }
 
 const path = () => data.paths[state.path].stops;
@@ -89,10 +89,10 @@ function choosePath(number) {
   byId("budget").max = path().length - 1;
   const [first, last] = [path()[0], path().at(-1)].map((s) => figure(data.stops[s].cost.mean));
   byId("cheapest").textContent = first;
-  byId("dearest").textContent = `${last} ${data.unit}`;
+  byId("most-expensive").textContent = `${last} ${data.unit}`;
 }
 
-/** The dearest stop of the way that costs no more than this: the best within the budget. */
+/** The most expensive stop of the path that costs no more than this: the best within the budget. */
 function within(budget) {
   const stops = path().filter((s) => data.stops[s].cost.mean <= budget);
   return stops.length ? stops.at(-1) : path()[0];

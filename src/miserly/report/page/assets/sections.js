@@ -14,7 +14,7 @@ function buildSections(data, pick, walkRow) {
       { key: "buys", label: "Buys", show: names, wide: true },
       { key: "price", label: "Price", number: true },
       { key: "total", label: "Paid by then", number: true },
-      { key: "share", label: "Rows", number: true, show: percent },
+      { key: "share", label: "LabelledRows", number: true, show: percent },
       { key: "gain", label: "Gain", number: true },
     ],
   });
@@ -30,7 +30,7 @@ function buildSections(data, pick, walkRow) {
   tables.payers = new Table(byId("payers"), {
     caption: "Rows by what they pay", open: 12,
     columns: [
-      { key: "group", label: "Rows", wide: true },
+      { key: "group", label: "LabelledRows", wide: true },
       { key: "rows", label: "How many", number: true, show: (v) => v.toLocaleString("en-US") },
       { key: "mean", label: "Mean", number: true },
       { key: "p95", label: "95 %", number: true },
@@ -44,7 +44,7 @@ function buildSections(data, pick, walkRow) {
       { key: "predicted", label: "Predicted", number: true },
       { key: "seen", label: "Seen", number: true },
       { key: "gap", label: "Gap", number: true, show: (v) => signed(Number(v.toPrecision(2))) },
-      { key: "rows", label: "Rows", number: true, show: (v) => v.toLocaleString("en-US") },
+      { key: "rows", label: "LabelledRows", number: true, show: (v) => v.toLocaleString("en-US") },
     ],
   });
   tables.rows = new Table(byId("rows"), {
@@ -92,7 +92,7 @@ function showCompare(data, stop) {
     ["Mean cost", (s) => figure(s.cost.mean)],
     ...(test ? [["Mean cost, test", (s) => figure(s.test.cost)]] : []),
     ["Cost of 95 % of rows", (s) => `≤ ${figure(s.cost.p95)}`],
-    ["Dearest row", (s) => figure(s.cost.max)],
+    ["Most expensive row", (s) => figure(s.cost.max)],
     ["May buy", (s) => `${s.bought.length} of ${data.acquisitions.length}`],
   ];
   const head = make("tr", {}, make("td"), ...columns.map(([name]) => make("th", { scope: "col", class: "number" }, name)));
@@ -109,8 +109,8 @@ function showCompare(data, stop) {
 function lostText(data, stop) {
   const half = stop.lostHalf === null ? "" : ` ± ${twoDigits(stop.lostHalf)}`;
   const [word, size] = stop.lost >= 0 ? ["Worse", stop.lost] : ["Better", -stop.lost];
-  const told = stop.lostHalf !== null && size < stop.lostHalf ? ": less than these rows can tell" : "";
-  return `${word} by ${figure(size)}${half} ${data.metric.name} on the same rows${told}.`;
+  const doubt = stop.lostHalf !== null && size < stop.lostHalf ? ": less than these rows can tell" : "";
+  return `${word} by ${figure(size)}${half} ${data.metric.name} on the same rows${doubt}.`;
 }
 
 const capital = (text) => text[0].toUpperCase() + text.slice(1);
@@ -191,7 +191,7 @@ function matrixPicture(width, matrix) {
   return svg;
 }
 
-/** For every acquisition that is not bought here, the first dearer stop that buys it: on the slider's way, or at its
+/** For every acquisition that is not bought here, the first more expensive stop that buys it: on the slider's way, or at its
     end the cost-blind model. */
 function showPurchases(data, detail, state) {
   const stop = data.stops[state.stop];
@@ -223,13 +223,13 @@ function showTiers(data, stop) {
     label: `Bought by price: ${tiers.map((t) => `${t.label}: ${t.bought} of ${t.n}`).join("; ")}.`,
     paint: (width) => {
       const [step, name] = [34, Math.min(130, width * 0.32)];
-      const room = width - name - 70;
+      const track = width - name - 70;
       const svg = canvas(width, tiers.length * step + 4);
       tiers.forEach((t, i) => {
         const y = i * step + 6;
         svg.append(words(0, y + 15, clipped(t.label, Math.floor(name / 6.5)), "small"));
-        svg.append(draw("rect", { x: name, y, width: room, height: 20, rx: 3, class: "track" }));
-        if (t.bought) svg.append(draw("rect", { x: name, y, width: Math.max(3, (room * t.bought) / t.n), height: 20, rx: 3, class: "bar" }));
+        svg.append(draw("rect", { x: name, y, width: track, height: 20, rx: 3, class: "track" }));
+        if (t.bought) svg.append(draw("rect", { x: name, y, width: Math.max(3, (track * t.bought) / t.n), height: 20, rx: 3, class: "bar" }));
         svg.append(words(width, y + 15, `${t.bought} of ${t.n}`, "tick", "end"));
       });
       return svg;
@@ -241,10 +241,10 @@ function showSpending(data, detail, state) {
   const { groups, bars } = detail.spending.find((part) => part.by === state.by);
   const same = bars.length === 1;
   byId("paying").hidden = same;
-  const dearest = detail.spending.flatMap((part) => part.totals).reduce((a, b) => (b.mean > a.mean ? b : a));
+  const most = detail.spending.flatMap((part) => part.totals).reduce((a, b) => (b.mean > a.mean ? b : a));
   byId("pays-lead").textContent = same
     ? `Nobody: this model buys the same for every row, ${figure(bars[0].low)} ${data.unit}. Trees, cascades and models charged by path differ from row to row.`
-    : `Costs differ from row to row: ${dearest.by === "label" ? "label " : ""}${dearest.group} pay most, ${figure(dearest.mean)} ${data.unit} on average.`;
+    : `Costs differ from row to row: ${most.by === "label" ? "label " : ""}${most.group} pay most, ${figure(most.mean)} ${data.unit} on average.`;
   figures.spending.show({
     title: "What rows spend",
     note: `Number of rows by their cost in ${data.unit}`,

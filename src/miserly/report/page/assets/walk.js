@@ -14,7 +14,7 @@ function walkOf(data, stop, index) {
 function showRows(data, detail, state) {
   const queries = data.queries === null ? "" : ` of ${many(data.queries, "query", "queries")}`;
   byId("walk-lead").textContent =
-    `${data.walked.length} of ${many(data.rows, "validation row")}${queries}, from the cheapest to the dearest. Pick one to see what was bought for it, and the answer after each purchase.`;
+    `${data.walked.length} of ${many(data.rows, "validation row")}${queries}, from the cheapest to the most expensive. Pick one to see what is bought for it, and the prediction after each purchase.`;
   tables.rows.set(data.walked.map((row, index) => {
     const last = walkOf(data, detail, index).at(-1);
     return { ...row, label: data.classes ? row.label : Number(row.label.replaceAll(",", "")), index, answer: last.answer, probability: last.probability, cost: last.cost, here: index === state.row };
@@ -26,7 +26,7 @@ function showWalk(data, detail, blind, state) {
   const steps = walkOf(data, detail, state.row);
   const there = walkOf(data, blind, state.row).at(-1);
   const last = steps.at(-1);
-  const told = (step) => (step.probability === null ? figure(step.answer) : `${step.answer} (${figure(step.probability)})`);
+  const shown = (step) => (step.probability === null ? figure(step.answer) : `${step.answer} (${figure(step.probability)})`);
   const owned = new Set();
   const items = steps.map((step, i) => {
     step.buys.forEach((a) => owned.add(a));
@@ -37,11 +37,11 @@ function showWalk(data, detail, blind, state) {
         make("strong", {}, i === 0 ? "Before any purchase" : `Buys ${some(names, 4)}`),
         seen.length ? make("span", { class: "soft" }, some(seen, 4)) : null),
       make("div", { class: "step-figures" },
-        make("span", {}, make("small", {}, "answer "), told(step)),
+        make("span", {}, make("small", {}, "answer "), shown(step)),
         make("span", {}, make("small", {}, "paid "), figure(step.cost))));
   });
   figures.walk ??= new Figure(make("figure", { class: "plain" }), "row");
-  const facts = [["Label", row.label], ["Answer", told(last)], ["Paid", figure(last.cost)], [capital(data.blindName), `${told(there)} for ${figure(there.cost)}`]];
+  const facts = [["Label", row.label], ["Answer", shown(last)], ["Paid", figure(last.cost)], [capital(data.blindName), `${shown(there)} for ${figure(there.cost)}`]];
   if (row.query !== null) facts.unshift(["Query", row.query]);
   byId("way").replaceChildren(
     make("div", { class: "table-head" }, make("h3", {}, `Row ${row.row}`),
@@ -52,7 +52,7 @@ function showWalk(data, detail, blind, state) {
   );
   figures.walk.show({
     title: steps[0].probability === null ? "Answer by what was paid" : "Probability of the answer by what was paid",
-    label: `After each purchase of row ${row.row}: ${steps.map((s) => `${figure(s.cost)}: ${told(s)}`).join(", ")}.`,
+    label: `After each purchase of row ${row.row}: ${steps.map((s) => `${figure(s.cost)}: ${shown(s)}`).join(", ")}.`,
     paint: steps.length > 1 ? (width) => walkChart(width, data, row, steps) : null,
   });
 }
