@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from miserly._typing import Floats
 from miserly.boosting import BinnedData, Grower, Limits, LocalBackend, ModelPricing, SquaredLoss, bin_data, tree_table
 from miserly.costs import CostTable, Ledger
 from miserly.estimators import TwoClasses, constraints, dense_blocks
@@ -29,7 +30,6 @@ from miserly.kernels.threads import threads
 from miserly.plan import EXIT, Node, Plan, Trees, stack_trees
 from miserly.solvers import platt
 
-Floats = NDArray[np.float64]
 Says = NDArray[np.int8]
 Table = dict[str, np.ndarray]
 DRAWS_PER_TREE = 10

@@ -13,8 +13,9 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from miserly._typing import Floats
 from miserly.baselines._tiered_cascade import Stages, and_or
-from miserly.baselines._tiers import Floats, TieredCascade
+from miserly.baselines._tiers import TieredCascade
 from miserly.costs import CostTable
 from miserly.estimators import Posed, Scorer, constraints
 from miserly.solvers import Graph

@@ -6,15 +6,14 @@ import math
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from miserly._typing import Floats
 from miserly.costs import CostTable, set_bits
 from miserly.estimators import PlanEstimator, PlanRegressor
 from miserly.plan import Node, Plan, RawFeatures
 from miserly.solvers import Standard, platt, standardise
 
-Floats = NDArray[np.float64]
 Link = Literal["identity", "logistic", "softmax"]
 
 

@@ -14,8 +14,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from miserly._typing import Floats
 from miserly.baselines._tiered_cascade import Stages, expected_cost, soft_likelihood
-from miserly.baselines._tiers import Floats, TieredCascade, Tiers
+from miserly.baselines._tiers import TieredCascade, Tiers
 from miserly.costs import CostTable
 from miserly.estimators import Learners, Posed, Reading, constraints
 from miserly.plan import EXIT, Gate, Node, Plan, sigmoid

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from miserly._typing import Floats
 from miserly.solvers import Design
 
-Floats = NDArray[np.float64]
 Loss = Callable[[Floats], tuple[float, Floats]]
 SHARPNESS = 8
 TINY = 1e-300

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from miserly._typing import Floats
 from miserly.baselines._linear import (
     LinearPlan,
     Link,
@@ -34,8 +34,6 @@ from miserly.baselines._linear import (
 from miserly.costs import CostTable
 from miserly.estimators import PlanClassifier, PlanRegressor, constraints
 from miserly.solvers import GroupLasso, Standard, discriminant, least_squares
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ import numpy as np
 from distributed import Client, Future
 from numpy.typing import ArrayLike, NDArray
 
+from miserly._typing import Floats
 from miserly.boosting import BackendLostError, RowsLostError
 from miserly.distributed._ingest import Border
 from miserly.distributed._partition import Part
@@ -28,7 +29,6 @@ from miserly.plan import Trees
 from miserly.solvers import RawRows, TreeRows, as_table, shares, standardise_features, standardise_trees
 
 logger = logging.getLogger(__name__)
-Floats = NDArray[np.float64]
 MOST_REPAIRS = 5
 
 

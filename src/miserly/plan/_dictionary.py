@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly._typing import Array
 from miserly.kernels import machines
 from miserly.kernels import trees as kernels
 from miserly.plan._frozen import Frozen, frozen
 
-Array = NDArray[Any]
 MOST_DEGREES = 64
 
 

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly._typing import Floats
 from miserly.plan._node import EXIT
 
 if TYPE_CHECKING:
     from miserly.plan._plan import Plan
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly._typing import Floats
 from miserly.kernels import links as kernels
 
 Link = Literal["identity", "logistic", "softmax", "vote", "coupled"]
 BY_PAIRS = ("vote", "coupled")
-Scores = NDArray[np.float64]
 
 
 def n_outputs(link: Link, n_classes: int) -> int:
@@ -21,14 +21,14 @@ def n_outputs(link: Link, n_classes: int) -> int:
     return 1 if link == "logistic" and n_classes == 2 else n_classes
 
 
-def sigmoid(z: Scores) -> Scores:
+def sigmoid(z: Floats) -> Floats:
     """Logistic function, the same bits for one row as for many."""
     out = np.empty_like(z)
     kernels.sigmoid(z, out)
     return out
 
 
-def probabilities(link: Link, z: Scores, n_classes: int) -> Scores:
+def probabilities(link: Link, z: Floats, n_classes: int) -> Floats:
     """Probability of each class: rows × classes. Votes are shares of the pairs won, not calibrated; coupled scores are
     log-odds of pairs of classes."""
     if link == "logistic" and not (n_classes == 2 and z.shape[1] == 1):
@@ -49,7 +49,7 @@ def probabilities(link: Link, z: Scores, n_classes: int) -> Scores:
     return out
 
 
-def labels(link: Link, z: Scores, classes: NDArray[Any]) -> NDArray[Any]:
+def labels(link: Link, z: Floats, classes: NDArray[Any]) -> NDArray[Any]:
     """The most probable class; ties go to the class that comes first, as in LibSVM."""
     if link == "logistic" and z.shape[1] == 1 and len(classes) == 2:
         best: NDArray[Any] = classes.take((z[:, 0] > 0).view(np.int8))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly._typing import Rows
 from miserly.costs import RowAccounts
 from miserly.kernels import machines
 from miserly.kernels import trees as kernels
@@ -20,7 +21,7 @@ from miserly.kernels.threads import threads
 from miserly.plan._dictionary import Trees
 from miserly.plan._node import EXIT
 from miserly.plan._program import Program, Step
-from miserly.plan._state import Rows, State
+from miserly.plan._state import State
 
 if TYPE_CHECKING:
     from miserly.plan._plan import Plan

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly._typing import Floats, Rows
 from miserly.plan import _links as links
 from miserly.plan._gates import passes
 from miserly.plan._node import Node
 
 if TYPE_CHECKING:
     from miserly.plan._program import Program
-
-Rows = NDArray[np.intp]
-Numbers = NDArray[np.float64]
 
 
 class State:
@@ -24,10 +22,10 @@ class State:
     def __init__(self, program: Program, n_rows: int) -> None:
         self.plan, self.calibrated = program.plan, program.calibrated
         self.n_outputs = program.n_outputs
-        self.columns: Numbers = np.tile(program.no_scores, (n_rows, 1)) if n_rows != 1 else program.no_scores.copy()
+        self.columns: Floats = np.tile(program.no_scores, (n_rows, 1)) if n_rows != 1 else program.no_scores.copy()
         if self.calibrated:
-            self.scale: Numbers = np.ones((n_rows, self.n_outputs))
-            self.offset: Numbers = np.zeros((n_rows, self.n_outputs))
+            self.scale: Floats = np.ones((n_rows, self.n_outputs))
+            self.offset: Floats = np.zeros((n_rows, self.n_outputs))
 
     def begin(self, node: Node, rows: Rows) -> None:
         """Set what the node's learners will be added to."""
@@ -54,15 +52,15 @@ class State:
             self.scale[at] = 1.0 if node.scale is None else node.scale
             self.offset[at] = 0.0 if node.offset is None else node.offset
 
-    def score(self) -> Numbers:
+    def score(self) -> Floats:
         """Raw scores of all rows."""
         return self.columns[:, : self.n_outputs].copy()
 
-    def read(self, score: Numbers, rows: Rows | slice = slice(None)) -> Numbers:
+    def read(self, score: Floats, rows: Rows | slice = slice(None)) -> Floats:
         """Scores as calibrated where their rows stand."""
         return score * self.scale[rows] + self.offset[rows] if self.calibrated else score
 
-    def gate_score(self, node: Node, rows: Rows) -> Numbers:
+    def gate_score(self, node: Node, rows: Rows) -> Floats:
         """What the node's gate looks at."""
         column = 2 * self.n_outputs if node.routing is not None else node.outputs[0]
         return np.asarray(self.columns[rows, column])

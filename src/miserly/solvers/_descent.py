@@ -11,7 +11,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from miserly._typing import Floats
+
 Metric = Callable[[Floats], Floats]
 MEMORY = 20
 ARMIJO = 1e-4

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
+from miserly._typing import Floats
 from miserly.kernels import leaves as kernels
 from miserly.plan import Trees
 
-Floats = NDArray[np.float64]
 Rows = slice | NDArray[np.intp]
 BLOCK_CELLS = 1 << 21
 MAX_LEAVES = 255

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from miserly._typing import Floats
 from miserly.kernels import lasso as kernels
 
-Floats = NDArray[np.float64]
 SINGULAR = 1e-10
 TOLERANCES = (1e-4, 1e-6, 1e-8, 1e-10)
 MAX_SWEEPS = 20_000

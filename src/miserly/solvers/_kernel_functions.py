@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 
+from miserly._typing import Floats
 from miserly.plan import Kernels, PolynomialKernels, RBFKernels
-
-Floats = NDArray[np.float64]
 
 
 class KernelFunction(Protocol):

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
+from miserly._typing import Floats
 from miserly.costs import set_bits
 
-Floats = NDArray[np.float64]
 START_RIDGE = 1e-3
 SMALL = 1e-3
 FLAT = 1e-10

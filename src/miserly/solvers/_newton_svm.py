@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-Floats = NDArray[np.float64]
+from miserly._typing import Floats
+
 logger = logging.getLogger(__name__)
 MAX_STEPS = 200
 

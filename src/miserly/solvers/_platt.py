@@ -6,9 +6,10 @@ Maximum likelihood with Platt's softened targets, by Newton's method as Lin, Lin
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
+from miserly._typing import Floats
+
 MAX_STEPS = 100
 RIDGE = 1e-12
 NOISE = 1e-15

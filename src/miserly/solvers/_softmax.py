@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
-Floats = NDArray[np.float64]
+from miserly._typing import Floats
+
 HARDLY_VARIES = 1e-9
 RIDGE = 1.0
 MAX_NEWTON_WORK = 2e9

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
 
-Floats = NDArray[np.float64]
+from miserly._typing import Floats
+
 MOST = 8.0
 
 

@@ -10,9 +10,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly._typing import Floats
 from miserly.solvers._design import Design
 
-Floats = NDArray[np.float64]
 Places = NDArray[np.intp] | NDArray[np.bool_]
 
 

@@ -19,12 +19,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import clone
 
+from miserly._typing import Floats
 from miserly.costs import CostTable, set_bits
 from miserly.estimators._base import constraints
 from miserly.plan import Dictionary, Plan, RawFeatures, Trees
 from miserly.solvers import Design, RawDesign, TreeDesign, raw_weights
 
-Floats = NDArray[np.float64]
 FIRST_ROWS = 256
 DICTIONARY: list[Any] = [None, Trees, Plan, constraints.has_methods("fit")]
 

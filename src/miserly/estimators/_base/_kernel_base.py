@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from miserly._typing import Floats
 from miserly.costs import CostTable
 from miserly.estimators._base._base import PlanClassifier
 from miserly.estimators._base._dictionary import order_by_content
 from miserly.solvers import RBF, KernelFunction, Polynomial
-
-Floats = NDArray[np.float64]
 
 
 class KernelClassifier(PlanClassifier):

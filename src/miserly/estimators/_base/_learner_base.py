@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from miserly._typing import Floats
 from miserly.boosting import backend_for
 from miserly.estimators._base._base import PlanEstimator, PlanRegressor
 from miserly.estimators._base._dictionary import Learners, find_learners, reads_missing
 
-Floats = NDArray[np.float64]
 MOST = 1e150
 
 

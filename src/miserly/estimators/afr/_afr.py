@@ -22,6 +22,7 @@ from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 
+from miserly._typing import Floats
 from miserly.boosting import BinnedData, Boosted, Limits, LocalBackend, ModelPricing, Round, Settings, bin_data, boost
 from miserly.costs import CostTable, set_bits
 from miserly.estimators._base import Anytime, PlanClassifier, constraints
@@ -30,7 +31,6 @@ from miserly.kernels.threads import threads
 from miserly.plan import EXIT, Node, Plan, stack_trees
 from miserly.solvers import Inside, minimise, platt
 
-Floats = NDArray[np.float64]
 Table = dict[str, np.ndarray]
 START_RATE = 0.1
 LEAST_C, MOST_C, STEP_OF_C, MOST_STEP = 1e-3, 1e3, 10.0, 0.5

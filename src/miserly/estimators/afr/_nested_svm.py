@@ -13,11 +13,10 @@ gives the whole gradient: μ_i(y_i ξ_i v_s − w_s φ̃_iᵀv) for a training r
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from miserly._typing import Floats
 from miserly.solvers import Inside, minimise
 
-Floats = NDArray[np.float64]
 EXACT = 1e-9
 FIRST_ROOM = 8
 

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from miserly._typing import Floats
 from miserly.costs import CostTable, set_bits
 from miserly.estimators._base import DICTIONARY, LearnerEstimator, Learners, PlanClassifier, PlanRegressor, constraints
 from miserly.estimators.astc._selection import Selection
@@ -34,7 +35,6 @@ from miserly.kernels.threads import threads
 from miserly.plan import Gate, Node, Plan
 from miserly.solvers import platt, softmax_scaling
 
-Floats = NDArray[np.float64]
 SAME = 1e-9
 NOTHING = 1e-14
 MAX_BUNDLE = 32

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-Floats = NDArray[np.float64]
+from miserly._typing import Floats
+
 SINGULAR = 1e-10
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from miserly._typing import Floats
 from miserly.costs import CostTable
 from miserly.estimators._base import DICTIONARY, PlanClassifier, PlanRegressor, TwoClasses, constraints
 from miserly.estimators.cronus._soft_cascade import CascadeTask, SoftCascade
@@ -24,7 +25,6 @@ from miserly.estimators.cstc import Elsewhere, GraphEstimator, Posed, Reading, S
 from miserly.metrics import Metric
 from miserly.solvers import Design, Graph
 
-Floats = NDArray[np.float64]
 SHARPENING = (5.0, 15.0, 50.0)
 
 

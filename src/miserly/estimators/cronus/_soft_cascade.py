@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from miserly._typing import Floats
 from miserly.solvers import (
     AcquisitionNorm,
     Asked,
@@ -36,7 +37,6 @@ from miserly.solvers import (
     soft_gate,
 )
 
-Floats = NDArray[np.float64]
 NEGLIGIBLE = 1e-10
 STEPS = 8
 

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from miserly._typing import Floats
 from miserly.estimators._base import Learners
 from miserly.estimators.cstc._soft_graph import SoftGraph
 from miserly.solvers import EXIT, Window
 
 GONE = -2
-Floats = NDArray[np.float64]
 Trust = Literal["model", "little", "rows"]
 TRUSTS: tuple[Trust, ...] = ("model", "little", "rows")
 

@@ -18,18 +18,16 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
+from miserly._typing import Floats, Rows
 from miserly.costs import CostTable
 from miserly.estimators._base import DICTIONARY, PlanClassifier, PlanRegressor, constraints
 from miserly.estimators.cstc._answers import GONE, TRUSTS, Scorer, Trust
-from miserly.estimators.cstc._graphs import Elsewhere, GraphEstimator, Posed, Reading, Rows, prunable
+from miserly.estimators.cstc._graphs import Elsewhere, GraphEstimator, Posed, Reading, prunable
 from miserly.estimators.cstc._soft_graph import Classifier, SoftGraph, Task
 from miserly.metrics import Metric
 from miserly.solvers import EXIT, Graph
-
-Floats = NDArray[np.float64]
 
 
 class _CSTC(GraphEstimator):

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from miserly._typing import Floats
 from miserly.solvers import Metric
 
 if TYPE_CHECKING:
     from miserly.estimators.cstc._joint import Joint
     from miserly.estimators.cstc._soft_graph import Classifier
 
-Floats = NDArray[np.float64]
 BENT = 0.7
 JITTER = 1e-9
 LEAST_BEND = 1e-3

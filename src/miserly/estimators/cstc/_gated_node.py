@@ -15,15 +15,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
+from miserly._typing import Floats
 from miserly.solvers import EXIT, descend, drop_small, soft_gate
 
 if TYPE_CHECKING:
     from miserly.estimators.cstc._soft_graph import SoftGraph
 
-Floats = NDArray[np.float64]
 NEGLIGIBLE = 1e-10
 STEPS = 8
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
+from miserly._typing import Floats
 from miserly.costs import CostTable, set_bits
 from miserly.estimators._base import LearnerEstimator, Learners, PlanClassifier
 from miserly.estimators.cstc._answers import Scorer, Trust, answers
@@ -22,8 +23,6 @@ from miserly.metrics import Metric, get_metric
 from miserly.plan import Gate, Node, Plan, Trees, labels, probabilities
 from miserly.solvers import EXIT, AcquisitionNorm, Design, Graph, RawDesign, TreeDesign, discriminant, platt
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 Link = Literal["identity", "logistic", "softmax"]
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly._typing import Floats
 from miserly.estimators.cstc._curvature import loss_curvature, metric
 from miserly.kernels.graphs import through_gates
 from miserly.solvers import Memory, Metric, line_search
@@ -20,7 +21,6 @@ from miserly.solvers import Memory, Metric, line_search
 if TYPE_CHECKING:
     from miserly.estimators.cstc._soft_graph import SoftGraph
 
-Floats = NDArray[np.float64]
 STEPS = 10
 DROP_EVERY = 5
 EARLY, RENEWED = 4, 4

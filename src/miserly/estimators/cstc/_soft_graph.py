@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly._typing import Floats
 from miserly.estimators.cstc._gated_node import GatedNode
 from miserly.estimators.cstc._joint import Joint
 from miserly.solvers import AcquisitionNorm, Asked, Design, Graph, Held, MixedNorm, Traversal, Window, settle, soft_gate
 
-Floats = NDArray[np.float64]
 NEGLIGIBLE = 1e-10
 LARGE = 1 << 26
 SHARPNESS = 12.0

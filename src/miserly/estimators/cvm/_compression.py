@@ -14,15 +14,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from miserly._typing import Floats, Rows
 from miserly.estimators._base import dense_rows
 from miserly.estimators.cvm._kernel_machine import KernelMachine
 from miserly.estimators.cvm._lars import least_angle
 from miserly.estimators.cvm._matching import Matching, Moved
 
-Floats = NDArray[np.float64]
-Places = NDArray[np.intp]
 logger = logging.getLogger("miserly")
 BYTES = 8
 ROUNDS = ((0.05, 2), (0.25, 1))  # after this share of the iterations, so many of the starts go on
@@ -69,7 +67,7 @@ class Compression:
 
     # ---- where to begin ---------------------------------------------------------------------------------------
 
-    def order(self, m: int) -> Places:
+    def order(self, m: int) -> Rows:
         """Numbers of m support vectors, the most wanted first."""
         if self.init == "random":
             return np.asarray(self.rng.permutation(len(self.machine))[:m])
@@ -108,7 +106,7 @@ class Compression:
         drawn = [self.rng.permutation(len(self.machine))[: len(first)] for _ in range(n_more)]
         return [first, *(self._rows(places) for places in drawn)]
 
-    def _rows(self, places: Places) -> Floats:
+    def _rows(self, places: Rows) -> Floats:
         return dense_rows(self.machine.vectors[places])
 
     # ---- what to match, and the way there ---------------------------------------------------------------------
@@ -125,7 +123,7 @@ class Compression:
         ends = np.searchsorted(machine.labels[places], np.arange(machine.n_classes), side="right")
         return Matching(machine.kernel, rows, machine.decide(rows), ends.tolist(), machine.pairs)
 
-    def _drawn(self, places: Places, most: float, what: str) -> Places:
+    def _drawn(self, places: Rows, most: float, what: str) -> Rows:
         """Some places at random where there are too many, still in order; that is said."""
         if len(places) <= most:
             return places

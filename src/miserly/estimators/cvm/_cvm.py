@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 
+from miserly._typing import Floats
 from miserly.costs import CostTable
 from miserly.estimators._base import KernelClassifier, constraints, dense_rows
 from miserly.estimators.cvm._compression import Compression
@@ -32,7 +32,6 @@ from miserly.estimators.cvm._matching import Moved
 from miserly.plan import EXIT, Gate, Node, Plan, probabilities
 from miserly.solvers import common_temperature, temperature
 
-Floats = NDArray[np.float64]
 RATIO = 0.1
 HELD_OUT = 0.2
 MOST_HELD_OUT = 2000

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly._typing import Floats
 from miserly.solvers import RBF, KernelFunction, Polynomial
 
-Floats = NDArray[np.float64]
 BLOCK_CELLS = 1 << 23
 
 

@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, optimize
 
+from miserly._typing import Floats
 from miserly.solvers import KernelFunction
 
-Floats = NDArray[np.float64]
 NORM = 0.01
 RIDGE = 1e-9
 

@@ -29,6 +29,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
+from miserly._typing import Rows
 from miserly.baselines import EarlyExitClassifier
 from miserly.costs import CostTable
 from miserly.estimators import GreedyMiserClassifier
@@ -42,7 +43,6 @@ from miserly.plan import Plan
 from miserly.report import FrontierPanel, LinePanel
 from miserly.runtime import extractor, profile
 
-Rows = NDArray[np.intp]
 SIZES = 30, 70, 20  # images of each scene for the SVMs, for the miser, for validation
 TRAIN, VALIDATION = 75, 25
 Sizes = tuple[int, int, int]
