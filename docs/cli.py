@@ -7,7 +7,7 @@ from miserly.cli.main import cli
 
 def page() -> str:
     """Every command's help as Markdown."""
-    parts = ["# The command line", "", "Made from `miserly --help`; `make docs` makes it anew.", ""]
+    parts = ["# The command line", "", "Made from `miserly --help`; `make docs` writes it again.", ""]
     for name, command in sorted(cli.commands.items()):
         parent = click.Context(cli, info_name="miserly", **cli.context_settings, terminal_width=100)
         context = click.Context(command, parent, info_name=name)

@@ -22,14 +22,14 @@ def test_the_whole_way(folder):
     out = miserly("fit", "train.csv", "--tradeoff", "0.001", "-o", "a.plan", *TRAIN, cwd=folder)
     assert "Saved a.plan" in out
     assert "buys" in out
-    told = json.loads(miserly("explain", "a.plan", "--json", cwd=folder))
-    assert told["notes"]["estimator"] == "GreedyMiserRegressor"
-    bought = [name for line in told["purchases"] for name in line["buys"]]
+    printed = json.loads(miserly("explain", "a.plan", "--json", cwd=folder))
+    assert printed["notes"]["estimator"] == "GreedyMiserRegressor"
+    bought = [name for line in printed["purchases"] for name in line["buys"]]
     assert "What it buys" in miserly("explain", "a.plan", cwd=folder)
     assert miserly("explain", "a.plan", "--dot", cwd=folder).startswith("digraph")
     rows = json.loads(miserly("predict", "a.plan", "test.csv", "--label", "label", "--json", cwd=folder))
     assert len(rows) == 80
-    assert rows[0]["cost"] == told["purchases"][-1]["total"]
+    assert rows[0]["cost"] == printed["purchases"][-1]["total"]
     assert len(bought) == len(set(bought))
     printed = miserly("predict", "a.plan", "test.csv", "--label", "label", "--budget", "5", cwd=folder)
     assert printed.splitlines()[0] == "answer,cost,stopped"
@@ -45,7 +45,7 @@ def test_as_a_process(folder):
 
 
 def test_charged_by_path_a_row_pays_for_its_own_way(folder):
-    """Two signs say which of the four dear features a row needs: 12 of the 42 that all cost."""
+    """Two signs say which of the four expensive features a row needs: 12 of the 42 that all cost."""
     how = ("--charge", "path", "--subsample", "0.8", "--tradeoff", "0.01", "--learning-rate", "0.5", *TRAIN)
     miserly("fit", "train.csv", "-o", "path.plan", *how, cwd=folder)
     rows = json.loads(miserly("predict", "path.plan", "test.csv", "--label", "label", "--json", cwd=folder))
@@ -74,8 +74,8 @@ def test_a_frontier_in_processes_that_goes_on_in_its_store(folder):
         name = f"plans/{number:03d}.plan"
         assert (folder / "one" / name).read_bytes() == (folder / "two" / name).read_bytes()
     assert len(list((folder / "kept").iterdir())) == 7
-    told = miserly(*args, "--max-depth", 2, cwd=folder, code=1)
-    assert "max_depth=3 there, 2 here. Use another folder" in told
+    printed = miserly(*args, "--max-depth", 2, cwd=folder, code=1)
+    assert "max_depth=3 there, 2 here. Use another folder" in printed
     assert "number of processes" in miserly(*args, "--jobs", 0, cwd=folder, code=1)
 
 
@@ -91,12 +91,12 @@ def test_ranking_from_letor_files(folder):
         (folder / f"{name}.txt").write_text("\n".join(lines) + "\n")
     (folder / "letor.csv").write_text("feature,cost\n" + "".join(f"{i + 1},{i % 3 + 1}\n" for i in range(30)))
     args = ("--costs", "letor.csv", "--n-estimators", 20, "--json")
-    told = json.loads(
+    printed = json.loads(
         miserly(
             "fit", "train.txt", "--validation", "validation.txt", "--patience", 5, *args, "-o", "r.plan", cwd=folder
         )
     )
-    assert told["plan"] == "r.plan"
+    assert printed["plan"] == "r.plan"
     notes = json.loads(miserly("explain", "r.plan", "--json", cwd=folder))["notes"]
     assert notes["estimator"] == "GreedyMiserRanker"
     args = (*args, "--metric", "ndcg@5", "--grid", "1e-4:1e-2:2", "--out", "ranks")
@@ -116,16 +116,16 @@ def test_ranking_from_letor_files(folder):
     assert one == other
     assert "f1" in miserly("explain", "n.plan", cwd=folder)
     (folder / "few.csv").write_text("feature,cost\na,1\nb,2\n")
-    told = miserly("fit", "train.txt", "--costs", "few.csv", cwd=folder, code=1)
-    assert "'train.txt', line 1: expected feature numbers from 1 to 2, got feature 3" in told
+    printed = miserly("fit", "train.txt", "--costs", "few.csv", cwd=folder, code=1)
+    assert "'train.txt', line 1: expected feature numbers from 1 to 2, got feature 3" in printed
 
 
 def test_options_from_toml(folder):
     (folder / "run.toml").write_text('costs = "costs.toml"\nlabel = "label"\nn-estimators = 5\ntradeoff = 0.5\n')
-    told = json.loads(miserly("fit", "train.csv", "--config", "run.toml", "--json", "-o", "b.plan", cwd=folder))
-    assert told["rounds"] == 5
+    printed = json.loads(miserly("fit", "train.csv", "--config", "run.toml", "--json", "-o", "b.plan", cwd=folder))
+    assert printed["rounds"] == 5
     more = ("--config", "run.toml", "--l2-regularization", 1e6, "--json", "-o", "l.plan")
-    assert json.loads(miserly("fit", "train.csv", *more, cwd=folder))["train_loss"] > told["train_loss"]
+    assert json.loads(miserly("fit", "train.csv", *more, cwd=folder))["train_loss"] > printed["train_loss"]
     (folder / "bad.toml").write_text("tradeof = 0.5\n")
     assert "unknown options: tradeof" in miserly("fit", "train.csv", "--config", "bad.toml", cwd=folder, code=2)
 

@@ -1,4 +1,4 @@
-"""Files that somebody meddled with: every reader refuses them by name, or reads what a slow and obvious one reads."""
+"""Files that were changed at random: every reader refuses them by name, or reads what a slow and obvious one reads."""
 
 import csv
 import io
@@ -38,7 +38,7 @@ NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?|[nN][aA][nN]", re.
 MISSING = {"", "na", "nan", "null", "none", "?"}
 
 
-def meddled(draw, text):
+def mutated(draw, text):
     """One to three pieces changed, doubled, dropped, put in or cut off."""
     for _ in range(draw.choice((1, 1, 2, 3))):
         at, end = sorted(draw.randrange(len(text) + 1) for _ in range(2))
@@ -117,7 +117,7 @@ def fuzz_csv(n, folder, monkeypatch):
     draw, path, ends = random.Random(1), folder / "t.csv", {"read": 0, "refused": 0}
     for _ in range(n):
         text = some_csv(draw)
-        path.write_bytes(meddled(draw, text))
+        path.write_bytes(mutated(draw, text))
         names = ("y", "q") if text.startswith("a,b,c,y,q") else ("y", None)
         wanted, found = plainly_read_csv(path, names[1] is not None), []
         for size in (0, 1 << 30):
@@ -201,7 +201,7 @@ def plainly_read_letor(path):
 def fuzz_letor(n, folder):
     draw, path, ends = random.Random(2), folder / "t.letor", {"read": 0, "refused": 0}
     for _ in range(n):
-        path.write_bytes(meddled(draw, some_letor(draw)))
+        path.write_bytes(mutated(draw, some_letor(draw)))
         wanted = plainly_read_letor(path)
         found = outcome(read_letor, path)
         assert (found is None) == (wanted is None), path.read_bytes()

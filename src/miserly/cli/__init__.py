@@ -1,4 +1,4 @@
-"""The command line: a thin shell, one file per command. Heavy rooms are loaded inside the commands."""
+"""The command line: a thin shell, one file per command. Heavy packages are loaded inside the commands."""
 
 from miserly.cli.main import main
 

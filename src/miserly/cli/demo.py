@@ -47,9 +47,9 @@ def demo(out: Path, n_jobs: int | None) -> None:
     front.plot(out / "frontier.png", chosen=chosen, blind=blind, on="test")
     assert blind.test is not None
     assert chosen.test is not None
-    dear, cheap = blind.test.cost["mean"], chosen.test.cost["mean"]
+    full, cheap = blind.test.cost["mean"], chosen.test.cost["mean"]
     verdict = (
-        f"{dear / cheap:.1f} times cheaper than the cost-blind model: {cheap:.0f} instead of {dear:.0f} {front.unit} "
+        f"{full / cheap:.1f} times cheaper than the cost-blind model: {cheap:.0f} instead of {full:.0f} {front.unit} "
         f"a document, at NDCG@5 {chosen.test.quality:.4f} instead of {blind.test.quality:.4f} on test data "
         f"({blind.test.quality - chosen.test.quality:.4f} lost; tradeoff={chosen.params['tradeoff']:g})."
     )

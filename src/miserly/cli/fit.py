@@ -7,15 +7,15 @@ from typing import Any
 
 import click
 
-from miserly.cli.options import FILE, OUT_FILE, json_option, make_model, print_json, read_tables, training
+from miserly.cli.options import FILE, OUT_FILE, json_option, make_model, print_json, read_tables, takes, training
 from miserly.cli.progress import waiting
 
 
 @click.command()
 @click.argument("train", type=FILE)
 @click.option("--validation", type=FILE, default=None, help="Data to watch; stops early with --patience.")
-@click.option("--patience", type=int, default=None, help="Stop when validation has not improved for so many rounds.")
-@click.option("--tradeoff", type=float, default=1e-3, show_default=True, help="λ: mean loss worth one unit of cost.")
+@click.option("--patience", type=int, default=None, help="Stop when validation has not improved for this many rounds.")
+@click.option("--tradeoff", type=float, default=None, help="λ: mean loss worth one unit of cost.")
 @click.option("-o", "--out", type=OUT_FILE, default=Path("model.plan"), show_default=True)
 @training
 @json_option
@@ -23,36 +23,36 @@ def fit(
     train: Path,
     validation: Path | None,
     patience: int | None,
-    tradeoff: float,
+    tradeoff: float | None,
     out: Path,
     costs: Path,
     label: str,
     qid: str | None,
     config: Path | None,
+    method: str,
     task: str,
     as_json: bool,
     **params: Any,
 ) -> None:
-    """Fit a Greedy Miser on the table TRAIN (CSV with a header, Parquet or LETOR) and save its plan."""
-    from miserly.estimators import GreedyMiserRanker
-
+    """Fit one model on the table TRAIN (CSV with a header, Parquet or LETOR) and save its plan."""
     if patience is not None and validation is None:
         raise click.UsageError("--patience stops on validation data: give --validation FILE.")
     prices, table, watched = read_tables(costs, train, validation, label=label, qid=qid)
-    model = make_model(table, prices, task, tradeoff=tradeoff, n_iter_no_change=patience, **params)
-    by_query = isinstance(model, GreedyMiserRanker)
+    model = make_model(table, prices, task, method, tradeoff=tradeoff, n_iter_no_change=patience, **params)
+    extra: dict[str, Any] = {}
+    if takes(model.fit, "qid") and table.qid is not None:
+        extra["qid"] = table.qid
+    if watched is not None:
+        if not takes(model.fit, "eval_set"):
+            raise click.UsageError(f"{method} does not watch validation rows while it learns. Leave --validation out.")
+        extra["eval_set"] = (watched.X, watched.y, watched.qid)[: 3 if "qid" in extra else 2]
     with waiting("fitting", quiet=as_json):
-        model.fit(
-            table.X,
-            table.y,
-            **({"qid": table.qid} if by_query else {}),
-            eval_set=watched and ((watched.X, watched.y, watched.qid) if by_query else (watched.X, watched.y)),
-        )
+        model.fit(table.X, table.y, **extra)
     model.plan_.save(out)
     summary = {
         "plan": str(out),
-        "rounds": model.n_iter_,
-        "train_loss": model.train_loss_[-1] if model.train_loss_ else None,
+        "rounds": getattr(model, "n_iter_", None),
+        "train_loss": model.train_loss_[-1] if getattr(model, "train_loss_", None) else None,
         "cost_per_row": float(model.predict_cost(table.X).mean()),
         "unit": model.plan_.costs.unit,
     }

@@ -21,8 +21,8 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 @click.argument("validation", type=FILE)
 @click.option("--test", type=FILE, default=None, help="Data that no choice is made on.")
 @click.option("--metric", default=None, help="accuracy, mse, auc, logloss, ndcg@5, precision@5, …")
-@click.option("--grid", default=None, metavar="LOW:HIGH:N", help="Values of λ, spaced by a factor.")
-@click.option("--refine", type=int, default=0, help="So many more values, where those leave most between them.")
+@click.option("--grid", default=None, metavar="LOW:HIGH:N", help="Values of the cost axis (λ), spaced by a factor.")
+@click.option("--refine", type=int, default=0, help="This many more values, where those leave most between them.")
 @click.option("--budget", type=float, default=None, help="Choose the best model with this mean cost.")
 @click.option("--quality", type=float, default=None, help="Choose the cheapest model that reaches this.")
 @click.option("--jobs", type=int, default=1, show_default=True, help="Models at once, a process each; -1: all cores.")
@@ -46,19 +46,21 @@ def frontier(
     label: str,
     qid: str | None,
     config: Path | None,
+    method: str,
     task: str,
     as_json: bool,
     **params: Any,
 ) -> None:
-    """Fit one model per λ on TRAIN, measure each on VALIDATION; writes a table, a picture and every plan."""
+    """Fit a model per point of a method's cost axis on TRAIN, measure each on VALIDATION; writes a table, a picture
+    and every plan."""
     if budget is not None and quality is not None:
         raise click.UsageError("Choose by --budget or by --quality, not by both.")
     if store is not None and store.resolve() == out.resolve():
         raise click.UsageError("--store and --out are two folders.")
     prices, *tables = read_tables(costs, train, validation, test, label=label, qid=qid)
     data = [t and ((t.X, t.y) if t.qid is None else (t.X, t.y, t.qid)) for t in tables]
-    values = _values(grid)
-    model = make_model(tables[0], prices, task, **params)
+    model = make_model(tables[0], prices, task, method, **params)
+    values = _values(grid, model.cost_axis)
     out.mkdir(parents=True, exist_ok=True)
     chosen = None
     with locked(out, f"Another sweep is being written to '{out}'. Wait until it has ended, or give another --out."):
@@ -76,7 +78,7 @@ def frontier(
         print_json({"points": front.frame(), "complete": front.complete, "chosen": chosen and dict(chosen.params)})
         return
     if chosen is not None:
-        click.echo(f"Chose tradeoff={chosen.params['tradeoff']:.3g}: {out}/chosen.plan")
+        click.echo(f"Chose {', '.join(f'{k}={v:.3g}' for k, v in chosen.params.items())}: {out}/chosen.plan")
     if not front.complete:
         raise click.Abort
 
@@ -109,14 +111,14 @@ def _choose(front: Any, budget: float | None, quality: float | None) -> tuple[An
         return None, error
 
 
-def _values(grid: str | None) -> Any:
+def _values(grid: str | None, axis: str) -> Any:
     import numpy as np
 
     if grid is None:
         return None
     try:
         low, high, n = grid.split(":")
-        return {"tradeoff": np.geomspace(float(low), float(high), int(n))}
+        return {axis: np.geomspace(float(low), float(high), int(n))}
     except ValueError:
         raise click.BadParameter(f"--grid is LOW:HIGH:N, as in 1e-5:1e-1:8, got {grid!r}.") from None
 

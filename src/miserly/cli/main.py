@@ -11,11 +11,13 @@ from miserly.cli.demo import demo
 from miserly.cli.explain import explain
 from miserly.cli.fit import fit
 from miserly.cli.frontier import frontier
+from miserly.cli.methods import methods
 from miserly.cli.predict import predict
 from miserly.cli.profile import profile
 from miserly.cli.report import report
 from miserly.cli.reproduce import reproduce
 from miserly.cli.serve import serve
+from miserly.cli.warmup import warmup
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -24,7 +26,7 @@ def cli() -> None:
     """Machine learning under a test-time budget: predictors that know what their inputs cost."""
 
 
-for command in (demo, data, fit, frontier, predict, explain, report, profile, serve, reproduce):
+for command in (demo, data, methods, fit, frontier, predict, explain, report, profile, serve, reproduce, warmup):
     cli.add_command(command)
 
 

@@ -6,10 +6,13 @@ import json
 import os
 import tomllib
 from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import click
+
+from miserly.cli.registry import get_method
 
 
 class OutFile(click.Path):
@@ -50,6 +53,7 @@ def _read_config(context: click.Context, _: click.Parameter, path: Path | None) 
 def training(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of commands that train."""
     for option in (
+        click.option("--method", default="greedy-miser", show_default=True, help="`miserly methods` lists them."),
         click.option("--config", type=FILE, is_eager=True, callback=_read_config, help="TOML file of these options."),
         click.option(
             "--task",
@@ -57,26 +61,24 @@ def training(command: Callable[..., Any]) -> Callable[..., Any]:
             default="auto",
             help="auto: rows with query ids are ranked, few whole labels are classes.",
         ),
-        click.option("--seed", "random_state", type=int, default=0, show_default=True, help="For --subsample."),
-        click.option("--subsample", type=float, default=1.0, show_default=True, help="Share of rows for each round."),
+        click.option("--seed", "random_state", type=int, default=None, help="Of every random draw; 0 unless given."),
+        click.option("--subsample", type=float, default=None, help="Share of rows for each round."),
         click.option(
             "--charge",
             type=click.Choice(("learner", "path")),
-            default="learner",
-            show_default=True,
+            default=None,
             help="A row pays for all features of the model, or for the splits on its own way.",
         ),
         click.option(
             "--l2-regularization",
             type=float,
-            default=0.0,
-            show_default=True,
-            help="Shrinks the answers of leaves, small ones most: 10 for few rows.",
+            default=None,
+            help="Shrinks the values of leaves, small ones most: 10 for few rows.",
         ),
-        click.option("--min-samples-leaf", type=int, default=20, show_default=True),
-        click.option("--max-depth", type=int, default=3, show_default=True, help="Levels of splits."),
-        click.option("--learning-rate", type=float, default=0.1, show_default=True),
-        click.option("--n-estimators", type=int, default=200, show_default=True, help="Rounds of boosting."),
+        click.option("--min-samples-leaf", type=int, default=None, help="Least rows in a leaf."),
+        click.option("--max-depth", type=int, default=None, help="Levels of splits."),
+        click.option("--learning-rate", type=float, default=None, help="Step of each round."),
+        click.option("--n-estimators", type=int, default=None, help="Rounds of boosting; 200 unless given."),
         click.option("--n-jobs", type=int, default=None, help="Threads; all cores unless given."),
         click.option("--qid", default=None, metavar="COLUMN", help="Column of query ids."),
         click.option("--label", default=None, metavar="COLUMN", help="Column to predict (not for LETOR files)."),
@@ -104,18 +106,23 @@ def read_tables(costs: Path, train: Path, *others: Path | None, label: str | Non
     return [prices, *tables]
 
 
-def make_model(table: Any, costs: Any, task: str, **params: Any) -> Any:
-    """A Greedy Miser for the label's kind."""
-    from miserly.estimators import GreedyMiserClassifier, GreedyMiserRanker, GreedyMiserRegressor
-
+def make_model(table: Any, costs: Any, task: str, method: str, **params: Any) -> Any:
+    """A model of this method for the label's kind; what is not given is left to the method's own defaults."""
     y = table.y
     if y is None:
         raise click.UsageError("Name the column to predict: --label COLUMN.")
     if task == "auto":
         few = y.dtype.kind not in "fiu" or (y.dtype.kind in "iu" and len(set(y.tolist())) <= 20)
         task = "ranking" if table.qid is not None else "classification" if few else "regression"
-    kinds = {"ranking": GreedyMiserRanker, "classification": GreedyMiserClassifier, "regression": GreedyMiserRegressor}
-    return kinds[task](costs=costs.bind(table.features), **params)
+    given = {name: value for name, value in params.items() if value is not None}
+    if method == "greedy-miser":
+        given = {"n_estimators": 200, "random_state": 0} | given
+    return get_method(method, task).make(task, costs=costs.bind(table.features), **given)
+
+
+def takes(function: Callable[..., Any], name: str) -> bool:
+    """Whether a function has a parameter of that name."""
+    return name in signature(function).parameters
 
 
 def print_json(content: Any) -> None:

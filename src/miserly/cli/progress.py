@@ -40,7 +40,7 @@ def waiting(what: str, quiet: bool = False) -> Iterator[None]:
 
 
 @contextmanager
-def telling() -> Iterator[Callable[[str], None]]:
+def status_line() -> Iterator[Callable[[str], None]]:
     """Gives a function to call with what is being done now, which is shown on one line."""
     if not sys.stderr.isatty():
         yield lambda _: None

@@ -27,7 +27,7 @@ def reproduce(
 
     Finished points are kept in OUT/points: a run that was stopped goes on where it was.
     """
-    from miserly.cli.progress import telling
+    from miserly.cli.progress import status_line
     from miserly.experiments import STUDIES, Bench, claim_line, claims_table, perform
 
     if listed or (name is None and not everything):
@@ -38,13 +38,13 @@ def reproduce(
         raise click.UsageError(f"There is no figure {name!r}. They are: {', '.join(STUDIES)}.")
     chosen = list(STUDIES.values()) if name is None else [STUDIES[name]]
     found, began = {}, time.perf_counter()
-    with telling() as show:
+    with status_line() as show:
         bench = Bench(data, out, quick, real=real)
         if real and not bench.ranking("plain", "small"):
             raise click.UsageError("--real wants mq2008 or yahoo_ltrc in the data folder: name it with --data.")
         for number, study in enumerate(chosen, start=1):
             head = f"{number} of {len(chosen)}: {study.title}"
-            bench.progress = partial(_tell, show, head)
+            bench.progress = partial(_show, show, head)
             found[study.name] = perform(study, bench)
             click.echo(f"{study.title} ({time.perf_counter() - began:.0f} s)")
             for claim in found[study.name].claims:
@@ -59,5 +59,5 @@ def reproduce(
     )
 
 
-def _tell(show: Callable[[str], None], head: str, what: str) -> None:
+def _show(show: Callable[[str], None], head: str, what: str) -> None:
     show(f"{head} · {what}")

@@ -10,7 +10,28 @@ from miserly.costs import CostTable
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Rows X with targets y, the price of every column and, for ranking, the query of every row."""
+    """Rows X with targets y, the price of every column and, for ranking, the query of every row.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+        The values.
+    y : ndarray of shape (n_rows,)
+        Targets.
+    costs : CostTable
+        One price per column, in their order, or `CostTable.uniform()`.
+    qid : ndarray of shape (n_rows,), default=None
+        Query of each row.
+    name : str, default=""
+        What messages call it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> data = Dataset(np.zeros((4, 2)), np.arange(4), CostTable.uniform())
+    >>> [len(part.y) for part in data.split(0.5, 0.5, seed=0)]
+    [2, 2]
+    """
 
     X: np.ndarray
     y: np.ndarray
@@ -35,7 +56,17 @@ class Dataset:
     def split(self, *shares: float, seed: int) -> tuple["Dataset", ...]:
         """Disjoint random parts of these shares, by whole queries when there are any, rows in their order.
 
-        Shares that sum to less than 1 leave the rest out.
+        Parameters
+        ----------
+        *shares : float
+            Shares above 0 that sum to 1 or less; what they leave is left out.
+        seed : int
+            Seed of the draw.
+
+        Returns
+        -------
+        tuple of Dataset
+            One per share.
         """
         if not shares or min(shares) <= 0 or sum(shares) > 1 + 1e-9:
             raise ValueError(

@@ -16,7 +16,27 @@ NAMES = tuple(_MAKERS)
 
 
 def load(name: str, n: int | None = None, seed: int = 0) -> Dataset:
-    """Draw the set of that name: n rows (queries for `yahoo_like`), a usual size when n is None."""
+    """Draw a built-in data set by name.
+
+    Parameters
+    ----------
+    name : str
+        One of `NAMES`.
+    n : int, default=None
+        Rows (queries for `yahoo_like`), 1 or more; None takes a usual size.
+    seed : int, default=0
+        Seed of the generator.
+
+    Returns
+    -------
+    Dataset
+        Rows, targets and prices.
+
+    Examples
+    --------
+    >>> load("circle", n=50).name
+    'circle'
+    """
     if name not in _MAKERS:
         raise ValueError(f"There is no data set {name!r}. Use one of {', '.join(_MAKERS)}.")
     make, usual = _MAKERS[name]

@@ -17,10 +17,31 @@ def four_quadrants(
     means: tuple[float, float, float, float] = (-15, -5, 5, 15),
     junk: Literal["quadrant", "standard"] = "quadrant",
 ) -> Dataset:
-    """CSTC's regression task (thesis 3.7.1): two cheap signs say which one dear column holds the target.
+    """CSTC's regression task (thesis 3.7.1): two cheap signs say which one expensive column holds the target.
 
-    `means` are those of y ~ N(μ_q, 1) for (sign x, sign z) = ++, −+, +−, −−. Outside its quadrant a dear
-    column is junk: N(μ_q, 1) of the column's own quadrant, or N(0, 1). The best tree costs 12 per row.
+    `means` are those of y ~ N(μ_q, 1) for (sign x, sign z) = ++, −+, +−, −−. Outside its quadrant an
+    expensive column is junk: N(μ_q, 1) of the column's own quadrant, or N(0, 1). The best tree costs 12 per row.
+
+    Parameters
+    ----------
+    n : int
+        Rows, 1 or more.
+    seed : int
+        Seed of the generator.
+    means : tuple of four floats, default=(-15, -5, 5, 15)
+        Mean of the target in each quadrant.
+    junk : {"quadrant", "standard"}, default="quadrant"
+        What an expensive column holds outside its quadrant.
+
+    Returns
+    -------
+    Dataset
+        Six columns: two signs at 1, four readings at 10.
+
+    Examples
+    --------
+    >>> four_quadrants(100, seed=0).X.shape
+    (100, 6)
     """
     if junk not in ("quadrant", "standard"):
         raise ValueError(f"junk must be 'quadrant' or 'standard', got {junk!r}.")
@@ -29,17 +50,34 @@ def four_quadrants(
     quadrant = (x < 0) + 2 * (z < 0)
     mu = np.asarray(means, dtype=np.float64)
     y = rng.normal(mu[quadrant], 1.0)
-    dear = rng.normal(mu if junk == "quadrant" else 0.0, 1.0, size=(n, 4))
-    dear[np.arange(n), quadrant] = y
+    expensive = rng.normal(mu if junk == "quadrant" else 0.0, 1.0, size=(n, 4))
+    expensive[np.arange(n), quadrant] = y
     prices = {"sign_x": 1.0, "sign_z": 1.0, "z_pp": 10.0, "z_mp": 10.0, "z_pm": 10.0, "z_mm": 10.0}
     costs = CostTable.per_feature(prices, unit=UNIT)
-    return Dataset(np.column_stack([x, z, dear]), y, costs, name="four_quadrants")
+    return Dataset(np.column_stack([x, z, expensive]), y, costs, name="four_quadrants")
 
 
 def bent_sum(n: int, seed: int) -> Dataset:
     """A sum of waves in three columns, the same for all rows, among eight: y = Σ sin(2π x_j) + N(0, 0.1²).
 
     Columns are uniform in (0, 1) and cost 1 each; no half-space of them is easier than another.
+
+    Parameters
+    ----------
+    n : int
+        Rows, 1 or more.
+    seed : int
+        Seed of the generator.
+
+    Returns
+    -------
+    Dataset
+        Eight columns of price 1.
+
+    Examples
+    --------
+    >>> bent_sum(100, seed=0).X.shape
+    (100, 8)
     """
     rng = np.random.default_rng(seed)
     X = rng.uniform(size=(n, 8))
@@ -53,6 +91,24 @@ def noisy_xor(n: int, seed: int, squares: tuple[float, float] = (0.5, 1.5)) -> D
 
     Points lie in four squares, |coordinate| within `squares`; y is −1 or +1. The projection is drawn with the
     seed too: to train and test, draw once and split.
+
+    Parameters
+    ----------
+    n : int
+        Rows, 1 or more.
+    seed : int
+        Seed of the generator.
+    squares : tuple of two floats, default=(0.5, 1.5)
+        Least and greatest absolute coordinate of a point.
+
+    Returns
+    -------
+    Dataset
+        Ten columns that cost 1 to 1000; labels −1 and +1.
+
+    Examples
+    --------
+    >>> train, test = noisy_xor(100, seed=0).split(0.5, 0.5, seed=0)
     """
     rng = np.random.default_rng(seed)
     signs = np.where(rng.random((n, 2)) < 0.5, -1.0, 1.0)
@@ -64,7 +120,25 @@ def noisy_xor(n: int, seed: int, squares: tuple[float, float] = (0.5, 1.5)) -> D
 
 
 def circle(n: int, seed: int) -> Dataset:
-    """CVM's task in the plane: a blob N(0, I) (y = +1) inside a ring of radius 3 ± 0.5 (y = −1), half each."""
+    """CVM's task in the plane: a blob N(0, I) (y = +1) inside a ring of radius 3 ± 0.5 (y = −1), half each.
+
+    Parameters
+    ----------
+    n : int
+        Rows, 1 or more.
+    seed : int
+        Seed of the generator.
+
+    Returns
+    -------
+    Dataset
+        Two columns of price 1; labels −1 and +1.
+
+    Examples
+    --------
+    >>> circle(100, seed=0).y.sum()
+    np.int64(0)
+    """
     rng = np.random.default_rng(seed)
     inside = rng.permutation(n) < (n + 1) // 2
     angle = rng.uniform(0, 2 * np.pi, size=n)

@@ -2,7 +2,7 @@
 
 Shape, prices, grades and query lengths are the published ones; what the columns mean is invented. A document
 has hidden factors (title match, clicks, …), a query has an intent that decides which of them matter. Each
-price tier has *views*: measurements of a factor with the tier's noise, dearer ones cleaner. Columns of a tier
+price tier has *views*: measurements of a factor with the tier's noise, expensive ones cleaner. Columns of a tier
 repeat its views through their own monotone curve, so most are redundant, and many are noise.
 
 Only IEEE-exact operations touch the numbers (no exp, no BLAS), so a seed gives the same bits on every machine.
@@ -21,7 +21,7 @@ GRADE_SHARES = (0.2609, 0.3580, 0.2855, 0.0767, 0.0189)
 
 _FACTORS = ("authority", "spam", "freshness", "title", "anchor", "body", "clicks", "proximity")
 _INTENTS = ("navigational", "newsy", "answered", "popular")
-# Columns of a tier take these in turn: (factor or intent, noise of its measurement), None for pure noise.
+# Columns of a tier take these by rotation: (factor or intent, noise of its measurement), None for pure noise.
 _VIEWS: dict[int, tuple[tuple[str, float] | None, ...]] = {
     1: (
         *(("authority", 0.6), None, ("navigational", 0.5), ("spam", 0.6), ("title", 1.0), None),
@@ -59,6 +59,23 @@ def yahoo_like(n_queries: int, seed: int) -> Dataset:
 
     Columns, prices and the true relevance never change, only the rows depend on the seed: draw train and
     test with two seeds. The unit of price is one tree evaluation, so a tree costs 1.
+
+    Parameters
+    ----------
+    n_queries : int
+        Queries, 1 or more; a query has 24 documents in the mean.
+    seed : int
+        Seed of the rows.
+
+    Returns
+    -------
+    Dataset
+        519 columns, grades 0 to 4, and the query of each row.
+
+    Examples
+    --------
+    >>> yahoo_like(2, seed=0).X.shape[1]
+    519
     """
     if n_queries < 1:
         raise ValueError(f"n_queries must be 1 or more, got {n_queries}.")

@@ -1,4 +1,4 @@
-"""What a prediction is worth: figures from arrays alone, so that every room counts them the same way."""
+"""What a prediction is worth: figures from arrays alone, so that every package computes them the same way."""
 
 from miserly.metrics._pointwise import accuracy, auc, log_loss, mse
 from miserly.metrics._ranking import err, mrr, ndcg, precision_at

@@ -1,4 +1,4 @@
-"""The border of the room: arguments become arrays here, once, or are refused."""
+"""Validation of the arguments of all metrics: they become arrays here, once, or are refused."""
 
 import numpy as np
 

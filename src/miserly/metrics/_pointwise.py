@@ -6,14 +6,50 @@ from miserly.metrics._inputs import as_numbers, as_probabilities, as_vector, che
 
 
 def accuracy(y_true, y_pred) -> float:
-    """Share of rows whose predicted label is the true one."""
+    """Share of rows whose predicted label is the true one.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_rows,)
+        True labels, none missing.
+    y_pred : array-like of shape (n_rows,)
+        Predicted labels.
+
+    Returns
+    -------
+    float
+        From 0 to 1; greater is better.
+
+    Examples
+    --------
+    >>> accuracy(["ill", "well", "well"], ["ill", "ill", "well"])
+    0.6666666666666666
+    """
     y_true, y_pred = as_vector(y_true, "y_true"), as_vector(y_pred, "y_pred")
     check_rows("y_pred", len(y_pred), len(y_true))
     return float(np.mean(y_true == y_pred))
 
 
 def mse(y_true, y_pred) -> float:
-    """Mean squared error."""
+    """Mean squared error.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_rows,)
+        True numbers, none missing.
+    y_pred : array-like of shape (n_rows,)
+        Predicted numbers.
+
+    Returns
+    -------
+    float
+        0 or more; smaller is better.
+
+    Examples
+    --------
+    >>> mse([1.0, 2.0], [1.0, 4.0])
+    2.0
+    """
     y_true, y_pred = as_numbers(y_true, "y_true"), as_numbers(y_pred, "y_pred")
     check_rows("y_pred", len(y_pred), len(y_true))
     return float(np.mean((y_true - y_pred) ** 2))
@@ -23,6 +59,23 @@ def auc(y_true, score) -> float:
     """Chance that a row of the greater label outscores one of the smaller; a tie counts one half.
 
     Computed from ranks (ties get their average rank), so it is exact and takes one sort.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_rows,)
+        True labels: exactly two different ones. The greater one is the positive class.
+    score : array-like of shape (n_rows,)
+        Scores of any scale; higher means more likely the positive class.
+
+    Returns
+    -------
+    float
+        From 0 to 1, 0.5 for scores without information; greater is better.
+
+    Examples
+    --------
+    >>> auc([0, 1, 1, 0], [0.1, 0.9, 0.4, 0.4])
+    0.875
     """
     y_true, score = as_vector(y_true, "y_true"), as_numbers(score, "score")
     check_rows("score", len(score), len(y_true))
@@ -46,6 +99,25 @@ def log_loss(y_true, proba, classes=None) -> float:
 
     Without `classes` the columns follow the sorted labels of y_true. Probabilities are clipped to the
     float64 epsilon, as in scikit-learn, so one certain mistake costs 36 nats and not infinity.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_rows,)
+        True labels.
+    proba : array-like of shape (n_rows, n_classes) or (n_rows,)
+        Probabilities whose rows sum to 1; a vector is the probability of the second of two classes.
+    classes : array-like of shape (n_classes,), default=None
+        The label of each column; None takes the sorted labels of `y_true`.
+
+    Returns
+    -------
+    float
+        0 or more; smaller is better.
+
+    Examples
+    --------
+    >>> round(log_loss([0, 1], [0.5, 0.5]), 4)
+    0.6931
     """
     y_true, proba = as_vector(y_true, "y_true"), as_probabilities(proba, "proba")
     check_rows("proba", len(proba), len(y_true))

@@ -40,6 +40,33 @@ def ndcg(
     scikit-learn, trec_eval) or not at all ("skip", the default: no invented number enters the mean). All four
     order models alike; only figures made under one rule may be compared. A row of multiplicity m counts as m
     copies side by side, in the ideal list too.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_rows,)
+        Grades of relevance, 0 or more.
+    score : array-like of shape (n_rows,)
+        Scores; rows are ranked by falling score within their query.
+    k : int, default=None
+        How many rows of each list are read, 1 or more; None reads all.
+    qid : array-like of shape (n_rows,), default=None
+        Query of each row; None puts all rows into one query.
+    gain : {"exponential", "linear"}, default="exponential"
+        The gain of grade g: 2^g − 1, or g.
+    empty : {"one", "half", "zero", "skip"}, default="skip"
+        What a query without a relevant row counts: 1, 0.5, 0, or not at all.
+    multiplicity : array-like of shape (n_rows,), default=None
+        How often each row counts: whole numbers of 0 or more; None counts each once.
+
+    Returns
+    -------
+    float
+        From 0 to 1; greater is better.
+
+    Examples
+    --------
+    >>> ndcg([2, 0, 1], [0.9, 0.5, 0.1])
+    0.9639404333166532
     """
     if gain not in _GAINS:
         raise ValueError(f"gain must be one of {list(_GAINS)}, got {gain!r}.")
@@ -60,6 +87,33 @@ def precision_at(
     A query shorter than k is still divided by k (the TREC rule). Equal scores keep the order of the rows;
     without qid all rows are one query. The papers' Yahoo! protocol is `relevant=3` on grades 0 to 4, with a
     multiplicity of 10 for the rows below: each counts as ten copies side by side.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_rows,)
+        Grades of relevance, 0 or more.
+    score : array-like of shape (n_rows,)
+        Scores; rows are ranked by falling score within their query.
+    k : int
+        How many rows of each list are read, 1 or more.
+    qid : array-like of shape (n_rows,), default=None
+        Query of each row; None puts all rows into one query.
+    relevant : float, default=1
+        The least grade that counts as relevant.
+    empty : {"one", "half", "zero", "skip"}, default="zero"
+        What a query without a relevant row counts: 1, 0.5, 0, or not at all.
+    multiplicity : array-like of shape (n_rows,), default=None
+        How often each row counts: whole numbers of 0 or more; None counts each once.
+
+    Returns
+    -------
+    float
+        From 0 to 1; greater is better.
+
+    Examples
+    --------
+    >>> precision_at([1, 0, 1], [0.9, 0.5, 0.1], k=2)
+    0.5
     """
     grades, score, queries = as_lists(y_true, score, qid, multiplicity)
     hits = grades >= relevant
@@ -79,6 +133,33 @@ def mrr(
     """Mean over queries of 1 / (place of the first row with grade `relevant` or more); 0 if not in the first k.
 
     Equal scores keep the order of the rows; without qid all rows are one query.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_rows,)
+        Grades of relevance, 0 or more.
+    score : array-like of shape (n_rows,)
+        Scores; rows are ranked by falling score within their query.
+    k : int, default=None
+        How many rows of each list are read, 1 or more; None reads all.
+    qid : array-like of shape (n_rows,), default=None
+        Query of each row; None puts all rows into one query.
+    relevant : float, default=1
+        The least grade that counts as relevant.
+    empty : {"one", "half", "zero", "skip"}, default="zero"
+        What a query without a relevant row counts: 1, 0.5, 0, or not at all.
+    multiplicity : array-like of shape (n_rows,), default=None
+        How often each row counts: whole numbers of 0 or more; None counts each once.
+
+    Returns
+    -------
+    float
+        From 0 to 1; greater is better.
+
+    Examples
+    --------
+    >>> mrr([0, 1, 1], [0.9, 0.5, 0.1])
+    0.5
     """
     grades, score, queries = as_lists(y_true, score, qid, multiplicity)
     hits = grades >= relevant
@@ -103,6 +184,33 @@ def err(
     the data, where it would differ between validation and test: 4 as in the Yahoo! challenge and TREC's gdeval;
     say 2 for LETOR and 1 for binary grades. A grade above it is refused. Relevant is a grade above 0. Equal
     scores keep the order of the rows; without qid all rows are one query.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_rows,)
+        Grades of relevance, 0 or more.
+    score : array-like of shape (n_rows,)
+        Scores; rows are ranked by falling score within their query.
+    k : int, default=None
+        How many rows of each list are read, 1 or more; None reads all.
+    qid : array-like of shape (n_rows,), default=None
+        Query of each row; None puts all rows into one query.
+    max_grade : float, default=4
+        The top of the grading scale, above 0.
+    empty : {"one", "half", "zero", "skip"}, default="zero"
+        What a query without a relevant row counts: 1, 0.5, 0, or not at all.
+    multiplicity : array-like of shape (n_rows,), default=None
+        How often each row counts: whole numbers of 0 or more; None counts each once.
+
+    Returns
+    -------
+    float
+        From 0 to 1; greater is better.
+
+    Examples
+    --------
+    >>> err([4, 0], [0.9, 0.1])
+    0.9375
     """
     if not 0 < max_grade < np.inf:
         raise ValueError(f"max_grade must be a number above 0, the top of the grading scale, got {max_grade!r}.")

@@ -13,7 +13,27 @@ from miserly.metrics._ranking import err, mrr, ndcg, precision_at
 @dataclass(frozen=True)
 class Metric:
     """A figure and what it is made from: `input` names what the model gives (predicted values or labels,
-    probabilities, raw scores), `grouped` says that the function takes qid."""
+    probabilities, raw scores), `grouped` says that the function takes qid.
+
+    Parameters
+    ----------
+    name : str
+        What tables and files call it.
+    greater_is_better : bool
+        Whether a greater figure is better.
+    input : {"value", "proba", "score"}
+        What of a model it reads: predicted values or labels, probabilities, or raw scores.
+    grouped : bool
+        Whether `function` takes `qid=`.
+    function : callable
+        `function(y, output)`, with `qid=` if grouped and `classes=` if it reads probabilities.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Metric("mae", False, "value", False, lambda y, z: float(np.abs(y - z).mean()))(np.array([1.0]), np.array([3.0]))
+    2.0
+    """
 
     name: str
     greater_is_better: bool
@@ -42,15 +62,42 @@ _PLAIN = {
     "logloss": Metric("logloss", False, "proba", False, log_loss),
     "mse": Metric("mse", False, "value", False, mse),
 }
+_ALIASES = {  # scikit-learn's names; its signs are turned, since a Metric says which way is better
+    "roc_auc": "auc",
+    "log_loss": "logloss",
+    "neg_log_loss": "logloss",
+    "mean_squared_error": "mse",
+    "neg_mean_squared_error": "mse",
+}
 _AT_K: dict[str, Callable[..., float]] = {"ndcg": ndcg, "precision": precision_at, "err": err, "mrr": mrr}
 _WHOLE_LIST = {name: Metric(name, True, "score", True, _AT_K[name]) for name in ("err", "mrr")}
 
 
 def get_metric(name: str | Metric) -> Metric:
-    """The metric of that name; `ndcg@k`, `precision@k`, `err@k` and `mrr@k` take any k of 1 or more, `err` and
-    `mrr` alone read the whole list. A Metric is given back."""
+    """The metric of that name.
+
+    Parameters
+    ----------
+    name : str or Metric
+        `accuracy`, `auc`, `logloss`, `mse`, `ndcg@k`, `precision@k`, `err@k`, `mrr@k` with any k of 1 or more, `err`
+        or `mrr` (the whole list); also scikit-learn's names of these: `roc_auc`, `log_loss`, `neg_log_loss`,
+        `neg_mean_squared_error`, `mean_squared_error`. A Metric is returned as it is.
+
+    Returns
+    -------
+    Metric
+        The figure and what it reads of a model.
+
+    Examples
+    --------
+    >>> get_metric("ndcg@5").greater_is_better
+    True
+    >>> get_metric("roc_auc").name
+    'auc'
+    """
     if isinstance(name, Metric):
         return name
+    name = _ALIASES.get(name, name)
     if name in _PLAIN:
         return _PLAIN[name]
     if name in _WHOLE_LIST:
