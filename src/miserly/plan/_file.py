@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from miserly.costs import CostTable
 from miserly.files import whole_file
-from miserly.plan._dictionary import KINDS
+from miserly.plan._dictionary import KINDS, Trees
 from miserly.plan._node import Gate, Node
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 FORMAT = "miserly-plan"
 VERSION = 1
 MOST_BYTES = 1 << 32
+RULE_TYPES = Trees.array_types
 NODE_PARTS = ("learners", "weights", "bias", "scale", "offset", "routing")
 
 
@@ -48,6 +49,8 @@ class _NodeHeader(msgspec.Struct, forbid_unknown_fields=True):
     passed: int
     failed: int
     tier: int
+    n_rule_trees: int = 0
+    n_rule_places: int = 0
 
 
 class _Header(msgspec.Struct, forbid_unknown_fields=True):
@@ -125,6 +128,8 @@ def _write(plan: Plan, file: Any) -> None:
     arrays["node.scale"] = _joined([n.scale for n in nodes if n.scale is not None], np.float64)
     arrays["node.offset"] = _joined([n.offset for n in nodes if n.offset is not None], np.float64)
     arrays["node.routing"] = _joined([n.routing for n in nodes if n.routing is not None], np.float64)
+    rules = [n.rule for n in nodes if n.rule is not None]
+    arrays |= {f"rule.{k}": _joined([getattr(r, k) for r in rules], t) for k, t in RULE_TYPES.items() if rules}
     arrays["node.numbers"] = np.array([(n.routing_bias, n.gate.value, n.gain) for n in nodes]).reshape(-1, 3)
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(_entry("plan.json"), msgspec.json.encode(header))
@@ -156,6 +161,8 @@ def _node_header(node: Node) -> _NodeHeader:
         passed=node.passed,
         failed=node.failed,
         tier=node.tier,
+        n_rule_trees=0 if node.rule is None else len(node.rule),
+        n_rule_places=0 if node.rule is None else len(node.rule.left),
     )
 
 
@@ -204,6 +211,8 @@ def _types(header: _Header, path: str | Path) -> dict[str, Any]:
         raise PlanFileError(f"The plan file '{path}' has an unknown kind of dictionary, {_short(header.dictionary)}.")
     types = {f"dictionary.{name}": dtype for name, dtype in KINDS[header.dictionary].array_types.items()}
     numbers = dict.fromkeys(("prior", *(f"node.{part}" for part in (*NODE_PARTS, "numbers"))), np.float64)
+    if any(h.n_rule_trees for h in header.nodes):
+        types |= {f"rule.{name}": dtype for name, dtype in RULE_TYPES.items()}
     return {**types, **numbers, "node.learners": np.int32, **({"classes": None} if header.has_classes else {})}
 
 
@@ -232,6 +241,7 @@ def _dictionary(header: _Header, arrays: dict[str, NDArray[Any]]) -> Any:
 def _nodes(header: _Header, arrays: dict[str, NDArray[Any]]) -> tuple[Node, ...]:
     readers = [_Reader(arrays[f"node.{part}"]) for part in NODE_PARTS]
     learners, weights, bias, scale, offset, routing = readers
+    rules = {name: _Reader(arrays.get(f"rule.{name}", np.zeros(0, dtype))) for name, dtype in RULE_TYPES.items()}
     numbers = arrays["node.numbers"]
     if numbers.shape != (len(header.nodes), 3):
         raise ValueError("the table of node numbers has the wrong size")
@@ -255,11 +265,17 @@ def _nodes(header: _Header, arrays: dict[str, NDArray[Any]]) -> tuple[Node, ...]
                 failed=h.failed,
                 tier=h.tier,
                 gain=gain,
+                rule=_rule(h, rules) if h.n_rule_trees else None,
             )
         )
-    if any(reader.at < len(reader.array) for reader in readers):
+    if any(reader.at < len(reader.array) for reader in [*readers, *rules.values()]):
         raise ValueError("an array of the nodes is too long")
     return tuple(nodes)
+
+
+def _rule(header: _NodeHeader, readers: dict[str, _Reader]) -> Trees:
+    sizes = dict.fromkeys(RULE_TYPES, header.n_rule_places) | {"start": header.n_rule_trees + 1}
+    return Trees(**{name: reader.take(sizes[name]) for name, reader in readers.items()})
 
 
 class _Reader:

@@ -10,12 +10,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly.plan._dictionary import Trees
 from miserly.plan._frozen import Frozen, frozen, known
 
 EXIT = -1
 Combine = Literal["add", "replace", "multiply"]
 Activation = Literal["identity", "logistic"]
-GateKind = Literal["open", "threshold", "confidence", "proximity", "rank", "capacity"]
+GateKind = Literal["open", "threshold", "confidence", "learned", "proximity", "rank", "capacity"]
 QUERY_GATES = ("proximity", "rank", "capacity")
 
 
@@ -58,6 +59,11 @@ class Gate:
         return cls("confidence", float(probability))
 
     @classmethod
+    def learned(cls, threshold: float = 0.0) -> Gate:
+        """Passes rows for which the node's `rule`, what going on is expected to gain, is above the threshold."""
+        return cls("learned", float(threshold))
+
+    @classmethod
     def near_top(cls, k: int, distance: float) -> Gate:
         """Passes documents that score at most `distance` below the k-th best of their query."""
         return cls("proximity", float(distance), k=k)
@@ -78,6 +84,7 @@ class Gate:
             "open": "always",
             "threshold": f"score {'>' if self.direction > 0 else '<'} {self.value:.4g}",
             "confidence": f"confidence < {self.value:.4g}",
+            "learned": f"learned gain > {self.value:.4g}",
             "proximity": f"within {self.value:.4g} of the query's number {self.k}",
             "rank": f"among the query's first {self.k}",
             "capacity": f"among the best {self.k} seen so far",
@@ -91,7 +98,8 @@ class Node(Frozen):
     `activation` is applied to the node's own outputs before they `combine` with the score so far; `scale` and `offset`
     calibrate how the score is read as a probability by rows that leave here. A `routing` vector, where it differs from
     the outputs, is what the gate looks at. `tier` ranks rows that leave here below those that leave at a higher tier.
-    `gain` is how much the node lowered the mean training loss, where the learner knows it.
+    `gain` is how much the node lowered the mean training loss, where the learner knows it. `rule` is the forest of a
+    learned gate: see `_rule.py` for what its trees may look at.
     """
 
     learners: NDArray[np.int32]
@@ -109,6 +117,7 @@ class Node(Frozen):
     failed: int = EXIT
     tier: int = 0
     gain: float = math.nan
+    rule: Trees | None = None
 
     def __post_init__(self) -> None:
         known("combine", self.combine, Combine)
@@ -135,6 +144,8 @@ class Node(Frozen):
             given = getattr(self, name)
             if given is not None:
                 set_(self, name, frozen(np.broadcast_to(given, len(outputs)), np.float64))
+        if (self.rule is None) == (self.gate.kind == "learned"):
+            raise ValueError("A node has a rule exactly if its gate is learned.")
         if self.routing is not None:
             routing = frozen(self.routing, np.float64)
             if routing.shape != learners.shape:

@@ -23,6 +23,7 @@ from miserly.plan._node import EXIT, Gate, Node
 from miserly.plan._onnx_model import to_onnx
 from miserly.plan._pictures import draw
 from miserly.plan._program import Join, Program
+from miserly.plan._rule import n_inputs
 from miserly.plan._run import Run, run, stages
 from miserly.plan._shortcut import brief
 from miserly.plan._truncate import affordable_nodes
@@ -88,6 +89,8 @@ class Plan(Frozen):
                 raise ValueError(f"Node {k} uses learners that the dictionary has not.")
             if not all(0 <= j < len(self.prior) for j in node.outputs):
                 raise ValueError(f"Node {k} writes outputs that the plan has not.")
+            if node.rule is not None and (self.charge == "path" or node.rule.n_features > n_inputs(self)):
+                raise ValueError(f"Node {k} has a learned gate: plans charged by path, or other features, have none.")
             if node.gate.kind == "confidence" and self.classes is None:
                 raise ValueError(f"Node {k} asks for confidence, which a plan without classes cannot tell.")
         prices = [*self.costs.prices.values(), *self.costs.evaluation_prices(n_learners)]
@@ -261,7 +264,13 @@ class Plan(Frozen):
         """The columns that some node may look at."""
         learners = {int(t) for node in self.nodes for t in node.learners}
         distinct = {self.dictionary.features_of(t).astype(np.int64).tobytes() for t in learners}
-        return tuple(sorted({int(f) for key in distinct for f in np.frombuffer(key, np.int64)}))
+        looked_at = {int(f) for key in distinct for f in np.frombuffer(key, np.int64)}
+        return tuple(sorted(looked_at.union(*(self._rule_features(node) for node in self.nodes))))
+
+    def _rule_features(self, node: Node) -> list[int]:
+        """The columns that a learned gate may look at."""
+        used = [] if node.rule is None else node.rule.used.tolist()
+        return [f for f in used if f < len(self.costs.features)]
 
     @cached_property
     def can_miss(self) -> bool:
@@ -364,6 +373,8 @@ class Plan(Frozen):
             for t in node.learners:
                 acquisitions |= of_learner[int(t)]
                 learners |= 1 << int(t)
+            for f in self._rule_features(node):
+                acquisitions |= masks[f]
             purchases.append((acquisitions, learners))
         return tuple(purchases)
 

@@ -152,7 +152,7 @@ class _Batch:
         self._score(step, rows)
         self.exit[rows, root] = step.last
         self.tier[rows] = step.node.tier
-        passed = self.state.passed(step.node, rows, self.query[rows])
+        passed = self.state.passed(step.node, rows, self.query[rows], self.X)
         for who, way in ((passed, step.node.passed), (~passed, step.node.failed)):
             if way != EXIT and who.any():
                 waiting.setdefault(way, []).append(rows[who])

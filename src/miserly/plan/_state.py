@@ -11,6 +11,7 @@ from miserly._typing import Floats, Rows
 from miserly.plan import _links as links
 from miserly.plan._gates import passes
 from miserly.plan._node import Node
+from miserly.plan._rule import rule_inputs, rule_value
 
 if TYPE_CHECKING:
     from miserly.plan._program import Program
@@ -65,10 +66,13 @@ class State:
         column = 2 * self.n_outputs if node.routing is not None else node.outputs[0]
         return np.asarray(self.columns[rows, column])
 
-    def passed(self, node: Node, rows: Rows, query: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Which rows the node's gate lets pass."""
+    def passed(self, node: Node, rows: Rows, query: NDArray[np.intp], X: Floats) -> NDArray[np.bool_]:
+        """Which rows the node's gate lets pass; X has the values of all rows."""
         if node.gate.kind == "open":
             return np.ones(len(rows), bool)
+        if node.rule is not None:
+            z = self.read(self.columns[rows, : self.n_outputs], rows)
+            return rule_value(node.rule, rule_inputs(self.plan, X[rows], z)) > node.gate.value
         confidence = None
         if node.gate.kind == "confidence":
             z = self.read(self.columns[rows, : self.n_outputs], rows)

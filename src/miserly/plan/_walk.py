@@ -210,7 +210,7 @@ class Walk:
                 if step.node.gate.by_query and self._in_list:
                     self.waiting = step
                 else:
-                    self._go(step.is_open or bool(self._state.passed(step.node, ONE_ROW, ONE_ROW)[0]))
+                    self._go(step.is_open or self._gate_passes())
 
     def _next_stop(self) -> int | None:
         """What the step's next nodes lack, paid by learner; 0 at its end, None where the budget forbids it."""
@@ -304,6 +304,9 @@ class Walk:
         missed = self.plan.acquisition_names(wanted & self._dead)
         if missed:
             self._blame(f"failed:{missed[0]}")
+
+    def _gate_passes(self) -> bool:
+        return bool(self._state.passed(self._step.node, ONE_ROW, ONE_ROW, self._x[None])[0])
 
     @property
     def gate_score(self) -> float:
