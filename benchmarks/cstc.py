@@ -22,7 +22,7 @@ from miserly.estimators.cstc import _gated_node as gated_node
 from miserly.estimators.cstc._cstc import CSTCRegressor
 from miserly.estimators.cstc._joint import Joint
 from miserly.estimators.cstc._soft_graph import SoftGraph
-from miserly.solvers._traversal import Graph
+from miserly.solvers._traversal import GateGraph
 
 DRAWS, TRADEOFFS, DEPTH = ((160, 0), (160, 1), (160, 2), (160, 3), (760, 0), (760, 1)), (3e-4, 3e-3), 3
 GOAL, SLACK = 3.0, 0.01
@@ -98,7 +98,7 @@ def main() -> None:
         print(f"CSTC, {data.X.shape[0]} × {data.X.shape[1]}, {DEPTH} levels, against scipy's L-BFGS (CPU time)")
         for tradeoff in TRADEOFFS:
             model = CSTCRegressor(data.costs, tradeoff=tradeoff, max_depth=DEPTH)
-            first = SoftGraph.initialise(model._task(model._pose(data.X, data.y, None)), Graph.tree(DEPTH))
+            first = SoftGraph.initialise(model._task(model._pose(data.X, data.y, None)), GateGraph.tree(DEPTH))
             print(f" λ = {tradeoff:g}: {[len(node.columns) for node in first.nodes]} columns")
             ratio, stop = compare(first, (model.max_iter, model.tol))
             ratios.append(ratio)

@@ -347,16 +347,18 @@ def test_what_fit_is_given_goes_on_to_the_inner_model(ranking):
         model.fit(train.X, train.y, train.qid, unheard=1)
 
 
-def test_prices_go_to_an_unfitted_model_and_price_a_fitted_one_anew(ranking):
+def test_prices_go_to_an_unfitted_model_and_price_a_fitted_one_again(ranking):
     data, _ = ranking
-    dear = data.costs.scaled(8.0)
+    expensive = data.costs.scaled(8.0)
     inner = ms.GreedyMiserRanker(data.costs, tradeoff=1e-4, n_estimators=30)
-    there = EarlyExitRanker(inner, costs=dear).fit(data.X, data.y, data.qid)
-    by_hand = clone(inner).set_params(costs=dear).fit(data.X, data.y, data.qid)
+    there = EarlyExitRanker(inner, costs=expensive).fit(data.X, data.y, data.qid)
+    by_hand = clone(inner).set_params(costs=expensive).fit(data.X, data.y, data.qid)
     assert there.estimator_.plan_ == by_hand.plan_
     blind = clone(inner).fit(data.X, data.y, data.qid)
     for fitted in (FrozenEstimator(blind), blind.plan_):
-        here, before = (EarlyExitRanker(fitted, costs=costs).fit(data.X, data.y, data.qid) for costs in (dear, None))
+        here, before = (
+            EarlyExitRanker(fitted, costs=costs).fit(data.X, data.y, data.qid) for costs in (expensive, None)
+        )
         assert here.plan_.nodes == before.plan_.nodes
         paid = before.predict_cost(data.X, qid=data.qid)
         assert np.array_equal(here.predict_cost(data.X, qid=data.qid), 8 * paid)

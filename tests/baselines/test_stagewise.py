@@ -20,7 +20,7 @@ def problem():
 
 
 def test_one_round_by_hand():
-    """Mean 3, residuals −3, −3, 1, 5; the best stump by the dear feature leaves −3 and 3; half of it is learnt."""
+    """Mean 3, residuals −3, −3, 1, 5; the best stump by the expensive feature leaves −3 and 3; half of it is learnt."""
     X, y = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.array([0.0, 0.0, 4.0, 8.0])
     costs = ms.CostTable.per_feature([1.0, 1000.0])
     settings = {"n_estimators": 1, "learning_rate": 0.5, "max_depth": 1, "min_samples_leaf": 1}

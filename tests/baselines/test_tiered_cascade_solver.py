@@ -48,9 +48,9 @@ def test_the_soft_cascade_by_hand():
     loss, slopes = soft_likelihood(scores, np.array([True, False]))
     np.testing.assert_allclose(loss, [2 * LOG2, -np.log(0.75)])
     np.testing.assert_allclose(slopes, [[-0.5, -0.5], [1 / 6, 1 / 6]])
-    paid, dearer = expected_cost(scores[:1], np.array([1.0, 3.0]))
+    paid, cost_slopes = expected_cost(scores[:1], np.array([1.0, 3.0]))
     assert paid.tolist() == [2.5]
-    assert dearer.tolist() == [[0.75, 0.0]]
+    assert cost_slopes.tolist() == [[0.75, 0.0]]
 
 
 def test_and_or_by_hand():

@@ -11,7 +11,7 @@ COSTS = ms.CostTable.per_feature([1.0, 5.0, 20.0, 20.0, 100.0])
 
 
 def rare(n=1500, seed=0):
-    """A tenth is positive: the cheap columns tell much, the dear one more."""
+    """A tenth is positive: the cheap columns tell much, the expensive one more."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 5))
     y = X[:, 0] + X[:, 2] + 2 * X[:, 4] + 0.3 * rng.normal(size=n) > 3.1

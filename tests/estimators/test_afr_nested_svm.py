@@ -92,7 +92,7 @@ def test_the_answer_stays_exact_while_columns_come_change_and_go(seed, C):
     assert np.abs(gradient).max() <= 1e-8 * max(1.0, svm.penalty * mu[train].sum())
 
 
-def test_sums_that_have_drifted_are_counted_anew():
+def test_sums_that_have_drifted_are_counted_again():
     phi, y, mu = problem(5)
     svm = nested(phi, y, mu, 1.0)
     w = svm.w.copy()

@@ -44,7 +44,7 @@ def test_what_is_owned_only_grows_and_every_stage_is_within_it(fitted):
 
 
 def test_a_stage_is_the_model_grown_with_what_it_owns(fitted):
-    """The Greedy Miser told to use only these features, whatever they cost: the same scores."""
+    """The Greedy Miser asked to use only these features, whatever they cost: the same scores."""
     model, X, y = fitted
     names = model.plan_.costs.features
     owned = set()
@@ -69,15 +69,15 @@ def test_it_is_as_good_as_models_trained_for_their_budgets(fitted):
 
 
 @pytest.fixture(scope="module")
-def fitted_dear():
+def fitted_expensive():
     """Evaluating ten trees costs as much as most acquisitions."""
     X, y = rows()
     return AnytimeMiserRegressor(shared_prices(0.3), **SHORT).fit(X[:800], y[:800]), X, y
 
 
-def test_where_evaluation_is_dear_stages_keep_the_trees_before_them(fitted_dear):
-    """Until evaluating a whole model anew is a tenth of what is spent, or λ is zero: then stages are grown anew."""
-    model, X, y = fitted_dear
+def test_where_evaluation_is_dear_stages_keep_the_trees_before_them(fitted_expensive):
+    """Until evaluating a whole new model is a tenth of what is spent, or λ is zero: then stages start from nothing."""
+    model, X, y = fitted_expensive
     learners = [np.empty(0, int), *(node.learners for node in model.plan_.nodes)]
     kept = [np.array_equal(after[: len(before)], before) for before, after in pairwise(learners)]
     n_kept = kept.index(False)
@@ -87,22 +87,22 @@ def test_where_evaluation_is_dear_stages_keep_the_trees_before_them(fitted_dear)
     assert (np.diff(errors[:n_kept]) < 0).all()
 
 
-def test_each_tree_is_paid_once(fitted_dear):
-    plan = fitted_dear[0].plan_
+def test_each_tree_is_paid_once(fitted_expensive):
+    plan = fitted_expensive[0].plan_
     seen = set()
-    for k, run in enumerate(plan.stages(fitted_dear[1][:1])):
+    for k, run in enumerate(plan.stages(fitted_expensive[1][:1])):
         seen |= set(plan.nodes[k].learners.tolist())
         owned = plan.owned_at(k)[0]
         prices = [p for a, p in enumerate(plan.costs.price_list) if owned >> a & 1]
         assert run.cost[0] == pytest.approx(sum(prices) + 0.3 * len(seen))
 
 
-def test_where_evaluation_is_dear_keeping_trees_is_better_than_growing_anew(fitted_dear, monkeypatch):
-    model, X, y = fitted_dear
-    monkeypatch.setattr(anytime_miser, "DEAR", np.inf)
-    anew = AnytimeMiserRegressor(shared_prices(0.3), **SHORT).fit(X[:800], y[:800])
+def test_where_evaluation_is_expensive_keeping_trees_is_better_than_growing_again(fitted_expensive, monkeypatch):
+    model, X, y = fitted_expensive
+    monkeypatch.setattr(anytime_miser, "EXPENSIVE", np.inf)
+    restarted = AnytimeMiserRegressor(shared_prices(0.3), **SHORT).fit(X[:800], y[:800])
     budgets = np.geomspace(2, 30, 30)
-    errors = np.array([[np.mean((y[800:] - m.predict(X[800:], b)) ** 2) for b in budgets] for m in (model, anew)])
+    errors = np.array([[np.mean((y[800:] - m.predict(X[800:], b)) ** 2) for b in budgets] for m in (model, restarted)])
     assert np.log(errors[0]).mean() < np.log(errors[1]).mean() - 0.03
 
 

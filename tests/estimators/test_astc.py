@@ -82,7 +82,7 @@ def test_choices_and_answers_are_those_of_naive_least_squares(problem, rule, sof
 @pytest.mark.parametrize("settings", [{}, {"threshold": "half"}, {"penalty": 0}, {"soft": True}, PAPERS], ids=repr)
 @pytest.mark.parametrize("seed", range(100, 120))
 def test_four_quadrants(seed, settings):
-    """The papers' task: two signs for everyone, then the one dear feature of the quadrant. Cost 12, no error."""
+    """The papers' task: two signs for everyone, then the one expensive feature of the quadrant. Cost 12, no error."""
     data = four_quadrants(2000, seed)
     model = ms.ASTCRegressor(data.costs, node_budget=(2, 0, 10), max_depth=3, **settings)
     model.fit(data.X[:1000], data.y[:1000])

@@ -8,7 +8,7 @@ from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 
 from miserly.estimators.astc._selection import Selection
-from miserly.solvers._softmax import objective, softmax_scaling
+from miserly.solvers._calibration import softmax_objective, softmax_scaling
 from oracles.astc import QRSelection, residual
 
 
@@ -93,10 +93,10 @@ def test_the_gradient_of_the_scaling():
     Z = np.column_stack([scores, np.ones(40)])
     arguments = (Z, member * 0.9 + 0.1 / 3, weights / weights.sum(), np.array([[0.1], [0.2], [0.3], [0.0]]))
     at = np.random.default_rng(1).normal(size=12)
-    _, slope = objective(at, *arguments)
+    _, slope = softmax_objective(at, *arguments)
     for i in range(12):
         step = np.eye(12)[i] * 1e-6
-        numeric = (objective(at + step, *arguments)[0] - objective(at - step, *arguments)[0]) / 2e-6
+        numeric = (softmax_objective(at + step, *arguments)[0] - softmax_objective(at - step, *arguments)[0]) / 2e-6
         assert slope[i] == pytest.approx(numeric, rel=1e-6, abs=1e-9)
 
 

@@ -35,15 +35,15 @@ def test_another_process_goes_on_where_the_file_ends(tmp_path, charge):
     assert len(before.splitlines()) == 1 + len(whole.nodes)
 
 
-def test_a_file_of_another_model_is_refused_and_begun_anew_without_warm_start(tmp_path):
+def test_a_file_of_another_model_is_refused_and_started_again_without_warm_start(tmp_path):
     X, y = problem()
     path = tmp_path / "rounds.jsonl"
     model(n_estimators=3).fit(X, y, checkpoint=path)
     with pytest.raises(ValueError, match="checkpoint of another model"):
         model(learning_rate=0.2).fit(X, y, checkpoint=path)
-    dearer = model().set_params(costs=ms.CostTable.per_feature(np.arange(5) + 2.0))
-    with pytest.raises(ValueError, match="checkpoint of another model"):  # the names alone were told apart once
-        dearer.fit(X, y, checkpoint=path)
+    higher = model().set_params(costs=ms.CostTable.per_feature(np.arange(5) + 2.0))
+    with pytest.raises(ValueError, match="checkpoint of another model"):  # the names alone were compared once
+        higher.fit(X, y, checkpoint=path)
     model(learning_rate=0.2, warm_start=False, n_estimators=2).fit(X, y, checkpoint=path)
     assert len(path.read_text().splitlines()) == 3
     path.write_text("nothing\n")

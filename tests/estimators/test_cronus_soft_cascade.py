@@ -30,7 +30,7 @@ def a_cascade(seed=0, n=60, steepness=3.0, **settings):
         beta = np.where(rng.random(6) < 0.3, 0.0, rng.normal(size=6))
         beta[k] = 0.8
         threshold = -np.inf if k == 2 else rng.normal() * 0.3
-        cascade.stages.append(Stage(beta, rng.normal(), threshold, spread=1.0 + 0.5 * k))
+        cascade.stages.append(Stage(beta, rng.normal(), threshold, std=1.0 + 0.5 * k))
         cascade.refresh(k)
     return cascade
 
@@ -38,7 +38,7 @@ def a_cascade(seed=0, n=60, steepness=3.0, **settings):
 def slow_objective(cascade):
     task = cascade.task
     H = np.column_stack([task.design.column(j) for j in range(6)])
-    params = [(s.beta, s.bias, s.threshold, cascade.steepness / s.spread) for s in cascade.stages]
+    params = [(s.beta, s.bias, s.threshold, cascade.steepness / s.std) for s in cascade.stages]
     needs = task.norm.needs.toarray()
     return cascade_objective(
         H, task.y, task.omega, task.share, params, task.norm.evaluation, task.norm.prices, needs, task.rhos, 1.0
@@ -87,7 +87,7 @@ def test_the_surrogate_touches_from_above_and_the_stage_sees_all_that_depends_on
         kept = cascade.stages[k]
         beta = np.zeros(6)
         beta[stage.columns] = other[:-2]
-        cascade.stages[k] = Stage(beta, float(other[-2]), float(other[-1]), kept.spread)
+        cascade.stages[k] = Stage(beta, float(other[-2]), float(other[-1]), kept.std)
         cascade.refresh(k)
         assert cascade.objective() - before == pytest.approx(stage.value(other) - value, rel=1e-9, abs=1e-12)
         cascade.stages[k] = kept

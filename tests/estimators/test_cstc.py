@@ -10,7 +10,6 @@ from miserly.estimators import GreedyMiserRegressor
 from miserly.estimators.cstc import _cstc as cstc
 from miserly.estimators.cstc._answers import TRUSTS
 from miserly.estimators.cstc._cstc import _CSTC, CSTCClassifier, CSTCRegressor
-from miserly.estimators.cstc._graphs import GraphEstimator
 from miserly.frontiers import frontier
 from miserly.metrics import ndcg
 from oracles.design import outputs, standardised
@@ -51,8 +50,8 @@ def test_the_tree_buys_each_quadrants_own_column():
     run = model.plan_.run(X_test)
     assert len(np.unique(run.exit)) == 4
     for leaf in np.unique(run.exit):
-        dear = {costs.features[i] for i in model.plan_.nodes[leaf].learners} - {"sign_x", "sign_z"}
-        assert len(dear) == 1
+        expensive = {costs.features[i] for i in model.plan_.nodes[leaf].learners} - {"sign_x", "sign_z"}
+        assert len(expensive) == 1
     blind = CostWeightedL1Regressor(costs, tradeoff=0.0).fit(X, y)
     assert error(model, X_test, y_test) < 1e-3 * error(blind, X_test, y_test)
     assert model.predict_cost(X_test).mean() < 0.3 * blind.predict_cost(X_test).mean()
@@ -252,9 +251,7 @@ def test_over_trees_a_large_tradeoff_buys_nothing():
 def test_weights_of_trees(trust, monkeypatch):
     """One node, against the matrix written out."""
     X, y, costs, trees = boosted()
-    monkeypatch.setattr(
-        _CSTC, "_answers", lambda self, soft, posed, _: GraphEstimator._answers(self, soft, posed, trust)
-    )
+    monkeypatch.setattr(_CSTC, "_tuned_by", lambda self, _: trust)
     model = CSTCRegressor(costs, tradeoff=1e-4, max_depth=1, dictionary=trees).fit(X, y)
     H, *_ = standardised(outputs(trees.dictionary, X), common=True)
     Z, target = H[:, model.plan_.nodes[0].learners], y - y.mean()

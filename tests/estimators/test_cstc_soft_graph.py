@@ -7,22 +7,22 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from miserly.estimators.cstc._curvature import LEAST_BEND, metric
+from miserly.estimators.cstc._curvature import LEAST_CURVATURE, metric
 from miserly.estimators.cstc._gated_node import GatedNode
 from miserly.estimators.cstc._joint import Joint
-from miserly.estimators.cstc._soft_graph import Classifier, SoftGraph, Task
+from miserly.estimators.cstc._soft_graph import Classifier, GraphTask, SoftGraph
 from miserly.solvers._descent import Memory, descend
 from miserly.solvers._design import RawDesign
 from miserly.solvers._mixed_norm import AcquisitionNorm
-from miserly.solvers._traversal import Graph
+from miserly.solvers._traversal import GateGraph
 from oracles.classifier_graphs import graph_objective
 
 GRAPHS = {
-    "tree": (Graph.tree(3), False),
-    "cascade": (Graph.cascade(3), True),
-    "lopsided": (Graph.tree(3).keep(np.array([1, 1, 0, 1, 1, 0, 0], bool)), False),
-    "tree at exits": (Graph.tree(2), True),
-    "lopsided at exits": (Graph.tree(2).keep(np.array([1, 0, 1], bool)), True),
+    "tree": (GateGraph.tree(3), False),
+    "cascade": (GateGraph.cascade(3), True),
+    "lopsided": (GateGraph.tree(3).keep(np.array([1, 1, 0, 1, 1, 0, 0], bool)), False),
+    "tree at exits": (GateGraph.tree(2), True),
+    "lopsided at exits": (GateGraph.tree(2).keep(np.array([1, 0, 1], bool)), True),
 }
 
 
@@ -35,7 +35,7 @@ def a_graph(name, n_outputs=1, shared=True, seed=0, n=40, zeros=True, lam=0.05):
     masks = [(1 << t) | ((1 << T + t // 3) if shared else 0) for t in range(T)]
     prices, evaluation = rng.uniform(0.5, 2, size=T + 2), rng.uniform(0, 0.3, size=T)
     omega, share = rng.random(n), np.full(n, 1 / n)
-    task = Task(
+    task = GraphTask(
         design=RawDesign(X),
         targets=rng.normal(size=(n, n_outputs)),
         omega=omega / omega.sum(),
@@ -189,8 +189,8 @@ def test_a_step_is_judged_from_the_scores_of_its_direction(name, n_outputs, shar
 @pytest.mark.parametrize("name", GRAPHS)
 @pytest.mark.parametrize("n_outputs", [1, 2])
 def test_the_metric_inverts_the_curvature_of_each_node(name, n_outputs, monkeypatch):
-    """Of the loss as the initialisation saw it, the penalties, and what gates bend upwards, all added up row by row."""
-    monkeypatch.setattr("miserly.estimators.cstc._curvature.BENT", 1.0)
+    """Of the loss as the initialisation saw it, the penalties, and the upward curvature of gates, row by row."""
+    monkeypatch.setattr("miserly.estimators.cstc._curvature.MOST_CURVED", 1.0)
     task = a_graph(name, n_outputs, n=100, lam=0.003).task
     joint = Joint(SoftGraph.initialise(task, GRAPHS[name][0]))
     joint.objective(joint.read())
@@ -208,11 +208,11 @@ def test_the_metric_inverts_the_curvature_of_each_node(name, n_outputs, monkeypa
         M[:-1, :-1] = np.kron(loss * joint.mass[k] / node.mass, np.eye(n_outputs))
         at = np.arange(m * n_outputs)
         M[at, at] += np.repeat(joint.curve[joint.places[k], k], n_outputs)
-        M[-1, -1] = LEAST_BEND * joint.mass[k]
+        M[-1, -1] = LEAST_CURVATURE * joint.mass[k]
         if not joint.graph.is_leaf(k):
-            for h, bend in zip(joint.H.values[:, joint.places[k]], joint.bend[:, k]):
+            for h, gate_curvature in zip(joint.H.values[:, joint.places[k]], joint.gate_curvature[:, k]):
                 g = np.concatenate([np.kron(h, node.direction), np.zeros(n_outputs), [-1.0]])
-                M += max(bend, 0.0) * np.outer(g, g)
+                M += max(gate_curvature, 0.0) * np.outer(g, g)
         x, slope = rng.normal(size=len(M)), np.zeros_like(joint.read())
         slope[part] = M @ x
         moved = apply(slope)
@@ -256,7 +256,7 @@ def test_a_leaf_is_at_its_minimum():
 
 def test_one_node_is_the_convex_problem():
     """A tree of one level found from the top down, against a general minimiser on the same columns."""
-    graph, task = Graph.tree(1), a_graph("tree", shared=False, n=300, lam=0.003).task
+    graph, task = GateGraph.tree(1), a_graph("tree", shared=False, n=300, lam=0.003).task
     whole = SoftGraph.initialise(task, graph)
     node = whole.nodes[0]
     used = node.columns
@@ -275,7 +275,7 @@ def test_one_node_is_the_convex_problem():
 
 def test_nodes_below_nothing_are_not_made():
     task = a_graph("tree", lam=50.0).task
-    whole = SoftGraph.initialise(task, Graph.tree(3))
+    whole = SoftGraph.initialise(task, GateGraph.tree(3))
     assert len(whole.graph) == 1
     assert not whole.nodes[0].beta.any()
 
@@ -285,7 +285,7 @@ def test_columns_that_never_vary_do_no_harm():
     X = np.column_stack([rng.normal(size=50), np.ones(50)])
     norm = AcquisitionNorm.of([1, 2], [0, 0], [0.0, 0.0])
     share = np.full(50, 1 / 50)
-    whole = SoftGraph.initialise(Task(RawDesign(X), X[:, :1] ** 2, share, share, norm), Graph.tree(3))
+    whole = SoftGraph.initialise(GraphTask(RawDesign(X), X[:, :1] ** 2, share, share, norm), GateGraph.tree(3))
     assert all(node.columns.tolist() in ([0], []) for node in whole.nodes)
 
 
@@ -319,6 +319,6 @@ def test_the_memory_of_a_quadratic_is_its_inverse_and_can_lose_parameters():
     np.testing.assert_allclose(memory.direction(slope, lambda g: g)[0], -slope / np.diag(A))
     memory.keep(np.array([True, False, True, True]))
     short = slope[[0, 2, 3]]
-    direction, promise = memory.direction(short, lambda g: g)
+    direction, derivative = memory.direction(short, lambda g: g)
     np.testing.assert_allclose(direction, -short / np.diag(A)[[0, 2, 3]])
-    assert promise == pytest.approx(float(short @ direction))
+    assert derivative == pytest.approx(float(short @ direction))

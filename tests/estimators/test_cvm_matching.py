@@ -8,8 +8,8 @@ from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 from miserly.estimators.cvm._lars import least_angle
 from miserly.estimators.cvm._matching import Matching
+from miserly.solvers._calibration import common_temperature, temperature
 from miserly.solvers._kernel_functions import RBF, Polynomial
-from miserly.solvers._temperature import common_temperature, temperature
 
 KERNELS = [RBF(0.7), Polynomial(0.4, 1.2, 3), Polynomial(0.5, 0.0, 1)]
 kernels = pytest.mark.parametrize("kernel", KERNELS, ids=repr)
@@ -44,7 +44,7 @@ def test_a_kernel_and_its_pull(kernel, sparse):
     np.testing.assert_allclose(kernel.matrix(given, Z), expected, rtol=1e-12)
     np.testing.assert_allclose(kernel.matrix(given, csr_matrix(Z)), expected, rtol=1e-12)
     G = rng.normal(size=expected.shape)
-    found = kernel.pull(given, Z, kernel.matrix(given, Z), G)
+    found = kernel.gradient(given, Z, kernel.matrix(given, Z), G)
     np.testing.assert_allclose(found, slope_by_differences(lambda z: np.sum(G * kernel.matrix(X, z)), Z), rtol=1e-6)
 
 

@@ -246,7 +246,7 @@ def test_by_learner_the_purchases_add_up_to_the_cost():
 
 
 def test_charged_by_path_it_buys_the_dear_feature_only_where_it_helps():
-    """Nine rows of ten are known from the cheap feature; the dear one decides the tenth."""
+    """Nine rows of ten are known from the cheap feature; the expensive one decides the tenth."""
     rng = np.random.default_rng(0)
     hard = rng.random(4000) < 0.1
     sign = rng.choice([-1.0, 1.0], 4000)

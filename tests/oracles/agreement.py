@@ -87,12 +87,12 @@ def compare(bins, gradients, needs, prices, tradeoff, limits, weight=None, subsa
     whole = np.ones(data.n_rows, int) if weight is None else backend.rows.weights
     costs = table(needs, prices)
     if path:
-        shop = RowPricing(costs, tradeoff, backend, repeat)
+        pricing = RowPricing(costs, tradeoff, backend, repeat)
         market = oracle.PathMarket(needs, prices, tradeoff, [set() for _ in whole], whole, repeat)
     else:
-        shop = ModelPricing(costs, tradeoff, repeat)
+        pricing = ModelPricing(costs, tradeoff, repeat)
         market = oracle.Market(needs, prices, tradeoff, set(), repeat)
-    grower = Grower(backend, shop, limits)
+    grower = Grower(backend, pricing, limits)
     trees, ties = [], 0
     for number, _ in enumerate(gradients):
         backend.gradients(number)
@@ -118,7 +118,7 @@ def compare(bins, gradients, needs, prices, tradeoff, limits, weight=None, subsa
                 assert {a for a, column in backend.rows.owned.items() if column[i]} == owned
         else:
             assert set(tree.leaves) == set(expected.leaves)
-            assert set(np.flatnonzero(shop.owned)) == market.owned
+            assert set(np.flatnonzero(pricing.owned)) == market.owned
         trees.append(tree)
         ties += expected.ties
     return trees, ties

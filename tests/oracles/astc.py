@@ -36,7 +36,7 @@ class NaiveASTC:
 
     def grow(self, p, before, owned, chosen, level, number):
         before = before if self.ridge else np.zeros_like(self.y)
-        chosen, owned = self.shop(p, self.y - before, owned, chosen, self.budgets[level])
+        chosen, owned = self.buy(p, self.y - before, owned, chosen, self.budgets[level])
         prediction = before + residual(self.H, self.y - before, p, chosen, self.ridge)[1]
         route = prediction[:, 0] / self.y.std()
         cut = self.threshold(route, p) if level + 1 < len(self.budgets) else None
@@ -47,7 +47,7 @@ class NaiveASTC:
         self.grow(p * up, prediction, owned, chosen, level + 1, 2 * number + 1)
         self.grow(p * (1 - up), prediction, owned, chosen, level + 1, 2 * number + 2)
 
-    def shop(self, p, y, owned, chosen, budget):
+    def buy(self, p, y, owned, chosen, budget):
         bought, fees = frozenset(), 0.0
         while True:
             columns = [j for j in range(self.H.shape[1]) if j not in chosen]

@@ -1,4 +1,4 @@
-"""The tree grower as the rules state it: every open leaf, feature and cut is weighed anew before every split.
+"""The tree grower as the rules state it: every open leaf, feature and cut is weighed again before every split.
 
 Sums are Python integers and gains are fractions, so the oracle's raw gains have no rounding before the last step.
 """

@@ -219,7 +219,7 @@ def machine():
 
 
 def cascade_of_machines():
-    """Easy rows leave after two vectors, others after six; each stage weighs the earlier vectors anew."""
+    """Easy rows leave after two vectors, others after six; each stage weighs the earlier vectors again."""
     rng = np.random.default_rng(13)
     sizes = (2, 6, 9)
     nodes = tuple(

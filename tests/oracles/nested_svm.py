@@ -1,4 +1,4 @@
-"""Slow, plain twins of the SVM inside AFR's loss: everything solved anew, and the matrix-inverse rule literally."""
+"""Slow, plain twins of the SVM inside AFR's loss: everything solved again, and the matrix-inverse rule literally."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""A rare class behind cheap, noisy and dear, clean columns: what cascades are for."""
+"""A rare class behind cheap, noisy and expensive, clean columns: what cascades are for."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from miserly.estimators import GreedyMiserClassifier
 
 
 def rare_class(n, seed, share=0.1):
-    """Two hidden numbers, each seen by columns of 1, 10 and 50 (the dearer, the cleaner), and noise columns of 5."""
+    """Two hidden numbers, each seen by columns of 1, 10 and 50 (prices; cleaner ones cost more), and noise of 5."""
     rng = np.random.default_rng(seed)
     hidden = rng.normal(size=(n, 2))
     noise = np.array([1.0, 0.5, 0.1])
@@ -19,5 +19,5 @@ def rare_class(n, seed, share=0.1):
 
 
 def stumps(costs):
-    """A dictionary with something to choose from: blind boosting itself would look at the dear columns only."""
+    """A dictionary with something to choose from: blind boosting itself would look at the expensive columns only."""
     return GreedyMiserClassifier(costs, tradeoff=0.0, n_estimators=60, max_depth=1, max_features=0.3, random_state=0)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from miserly.solvers._group_lasso import GroupLasso
+from miserly.baselines._group_lasso import GroupLasso
 from miserly.solvers._mixed_norm import AcquisitionNorm, MixedNorm
 from oracles.classifier_graphs import mixed_minimum, mixed_value
 
@@ -99,7 +99,7 @@ def test_without_shared_acquisitions_it_is_the_group_lasso():
 
 
 def test_learners_of_one_acquisition_pay_it_once_together():
-    """Two trees over one dear feature: the second adds to a root that is there already, so it enters for less."""
+    """Two trees over one expensive feature: the second adds to a root that is there already, so it enters for less."""
     A, b = np.eye(2), np.array([[1.0], [0.8]])
     apart = MixedNorm(A, b, AcquisitionNorm.of([1, 2], [0, 0], [0.9, 0.9])).run()
     together = MixedNorm(A, b, AcquisitionNorm.of([1, 1], [0, 0], [0.9])).run()
@@ -141,8 +141,8 @@ def test_free_acquisitions_and_those_that_nobody_needs_are_left_out():
 
 
 def test_learners_that_hold_each_other_up_go_together_where_nothing_pays():
-    """Every learner needs one dear acquisition: none is the only one that does, so all of them stayed with weights of
-    1e-12, which were charged in full."""
+    """Every learner needs one expensive acquisition: none is the only one that does, so all of them stayed with weights
+    of 1e-12, which were charged in full."""
     rng = np.random.default_rng(0)
     Z = rng.normal(size=(200, 5))
     norm = AcquisitionNorm.of([1, 3, 5, 7, 1], [0.0] * 5, [100.0, 1.0, 1.0])
@@ -174,8 +174,8 @@ def roots(p, beta):
 
 
 def test_of_learners_that_say_nearly_the_same_a_sharper_cost_keeps_few():
-    """Ten copies, more and more noisy, that share a dear acquisition and each need a cheap one: roots keep most, since
-    many small weights are shorter than one large one."""
+    """Ten copies, more and more noisy, that share an expensive acquisition and each need a cheap one: roots keep most,
+    since    many small weights are shorter than one large one."""
     rng = np.random.default_rng(0)
     y = rng.normal(size=500)
     Z = y[:, None] + np.linspace(0.1, 0.5, 10) * rng.normal(size=(500, 10))

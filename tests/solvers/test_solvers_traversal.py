@@ -1,14 +1,14 @@
 import numpy as np
 import pytest
 
-from miserly.solvers._traversal import EXIT, Graph, Traversal, soft_gate
+from miserly.solvers._traversal import EXIT, GateGraph, Traversal, soft_gate
 from oracles.classifier_graphs import gate, walk_probability, walks
 
 GRAPHS = {
-    "tree": Graph.tree(3),
-    "cascade": Graph.cascade(4),
-    "one node": Graph.tree(1),
-    "lopsided": Graph.tree(4).keep(np.array([k not in (2, 5, 6, 11, 12, 13, 14, 8) for k in range(15)])),
+    "tree": GateGraph.tree(3),
+    "cascade": GateGraph.cascade(4),
+    "one node": GateGraph.tree(1),
+    "lopsided": GateGraph.tree(4).keep(np.array([k not in (2, 5, 6, 11, 12, 13, 14, 8) for k in range(15)])),
 }
 
 
@@ -22,12 +22,12 @@ def filled(graph, n_rows=5, seed=0):
 
 
 def test_shapes():
-    assert Graph.tree(3).up == (1, 3, 5, EXIT, EXIT, EXIT, EXIT)
-    assert Graph.tree(3).low == (2, 4, 6, EXIT, EXIT, EXIT, EXIT)
-    assert Graph.cascade(3) == Graph((1, 2, EXIT), (EXIT, EXIT, EXIT))
-    assert Graph.cascade(3).terminals == ((0, False), (1, False), (2, None))
-    assert Graph.tree(3).path(5) == (0, 2, 5)
-    assert GRAPHS["lopsided"] == Graph((1, 2, 4, 5, EXIT, EXIT, EXIT), (EXIT, 3, EXIT, 6, EXIT, EXIT, EXIT))
+    assert GateGraph.tree(3).up == (1, 3, 5, EXIT, EXIT, EXIT, EXIT)
+    assert GateGraph.tree(3).low == (2, 4, 6, EXIT, EXIT, EXIT, EXIT)
+    assert GateGraph.cascade(3) == GateGraph((1, 2, EXIT), (EXIT, EXIT, EXIT))
+    assert GateGraph.cascade(3).terminals == ((0, False), (1, False), (2, None))
+    assert GateGraph.tree(3).path(5) == (0, 2, 5)
+    assert GRAPHS["lopsided"] == GateGraph((1, 2, 4, 5, EXIT, EXIT, EXIT), (EXIT, 3, EXIT, 6, EXIT, EXIT, EXIT))
 
 
 @pytest.mark.parametrize("graph", GRAPHS.values(), ids=GRAPHS)
@@ -88,6 +88,6 @@ def test_gate_is_the_logistic_function_and_does_not_overflow():
 
 
 def test_single_precision_when_asked():
-    traversal = Traversal(Graph.tree(2), 4, np.float32)
+    traversal = Traversal(GateGraph.tree(2), 4, np.float32)
     assert traversal.gate(0).dtype == np.float32
     assert traversal.leave_given(0, True)[1].dtype == np.float32

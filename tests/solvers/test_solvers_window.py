@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from miserly.estimators.cronus._soft_cascade import CascadeTask, SoftCascade
-from miserly.estimators.cstc._soft_graph import SoftGraph, Task
+from miserly.estimators.cstc._soft_graph import GraphTask, SoftGraph
 from miserly.solvers._design import RawDesign
 from miserly.solvers._mixed_norm import AcquisitionNorm
-from miserly.solvers._traversal import Graph
+from miserly.solvers._traversal import GateGraph
 from miserly.solvers._window import Asked, Held
 
 N, T = 300, 6
@@ -64,7 +64,7 @@ def test_soft_graphs_are_those_of_a_design_that_is_here(way, n_outputs):
     X, Y, omega, share, norm = data(n_outputs)
     found = []
     for kind in (RawDesign, Far):
-        soft = SoftGraph.initialise(Task(kind(X), Y, omega, share, norm, rho=0.01), Graph.tree(3))
+        soft = SoftGraph.initialise(GraphTask(kind(X), Y, omega, share, norm, rho=0.01), GateGraph.tree(3))
         assert len(soft.graph) > 1
         found.append((getattr(soft, way)(3), soft.nodes))
     (values, nodes), (far_values, far_nodes) = found

@@ -5,7 +5,7 @@ and of its evaluation, until the next one does not fit into the budget. A drawn 
 mean of the draws is, in expectation, the vote of all that can be drawn. Trees that cost nothing always vote, trees that
 cost more than the budget never; if the budget pays for everything, all vote as they would in AdaBoost.
 
-The paper draws anew for each row; here the draw is part of the fit, so that the model is one plan. To see how much it
+The paper draws again for each row; here the draw is part of the fit, so that the model is one plan. To see how much it
 matters, fit with several `random_state`.
 """
 
@@ -52,7 +52,7 @@ class AdaBoostRSClassifier(TwoClasses):
     """AdaBoost over trees, sampled for a budget.
 
     `budget` is the most that a row may cost; infinity is plain AdaBoost. `n_estimators` trees are learned on rows that
-    are weighed anew each time, fewer if one is no better than chance or makes no mistake. The draw comes from
+    are weighed again each time, fewer if one is no better than chance or makes no mistake. The draw comes from
     `random_state`.
     """
 
@@ -93,7 +93,7 @@ class AdaBoostRSClassifier(TwoClasses):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Boost, then draw."""
-        self._settle(self._boosted(X, y, sample_weight))
+        self._sample(self._boosted(X, y, sample_weight))
         return self
 
     def path(
@@ -111,7 +111,7 @@ class AdaBoostRSClassifier(TwoClasses):
             for seed in seeds:
                 models.append(copy.copy(first).set_params(budget=float(budget), random_state=seed))
                 models[-1]._validate_params()
-                models[-1]._settle(boosted)
+                models[-1]._sample(boosted)
         return models
 
     def _boosted(self, X: Any, y: Any, sample_weight: Any) -> _Boosted:
@@ -128,7 +128,7 @@ class AdaBoostRSClassifier(TwoClasses):
         self.n_iter_ = len(tables)
         return _Boosted(costs, tables, alpha, says, positive, count)
 
-    def _settle(self, boosted: _Boosted) -> None:
+    def _sample(self, boosted: _Boosted) -> None:
         """Draw, and make the plan."""
         trees = stack_trees(boosted.tables)
         self.plan_ = self._plan(boosted, self._drawn(trees, np.array(boosted.alpha), boosted.costs))

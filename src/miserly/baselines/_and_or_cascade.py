@@ -2,7 +2,7 @@
 
 A positive row must pass every stage, so its loss is the largest over the stages; a negative one must be rejected by any
 one of them, so its loss is their product, or the smallest. Squared hinges in place of hinges make the whole smooth
-(`solvers.tiered_cascade`). The cost enters as in the thesis, where the stages choose among what they may use: a penalty
+(`_tiered_cascade`). The cost enters as in the thesis, where the stages choose among what they may use: a penalty
 on each weight that grows with the learner's price.
 """
 
@@ -18,7 +18,7 @@ from miserly.baselines._tiered_cascade import Stages, and_or
 from miserly.baselines._tiers import TieredCascade
 from miserly.costs import CostTable
 from miserly.estimators import Posed, Scorer, constraints
-from miserly.solvers import Graph
+from miserly.solvers import GateGraph
 
 
 class AndOrCascadeClassifier(TieredCascade):
@@ -69,7 +69,7 @@ class AndOrCascadeClassifier(TieredCascade):
         found = self._stages(posed, self._tiers(posed.learners), loss, self._penalty(posed), 0.0)
         scorers, exit_scores = self._hard(posed, found)
         reading = self._reading(posed, exit_scores[:, None])
-        graph = Graph.cascade(len(scorers))
+        graph = GateGraph.cascade(len(scorers))
         self.plan_ = self._graph_plan(posed, graph, scorers, reading, list(range(len(scorers))))
         return self
 

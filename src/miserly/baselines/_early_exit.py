@@ -131,7 +131,7 @@ class EarlyExitRanker(PlanRegressor, _EarlyExit):
     """Puts exits for unpromising documents into any model that adds up scores, one tree after the other.
 
     `estimator` is unfitted (it is cloned and fitted), a fitted one in scikit-learn's `FrozenEstimator`, or a `Plan`.
-    With `costs`, the inner model is fitted at these prices; a fitted one is priced anew. By `rule`, documents go on if
+    With `costs`, the inner model is fitted at these prices; a fitted one gets them. By `rule`, documents go on if
 
     - "proximity": they score at most s below the k-th best of their query (the papers' choice, with k = 5);
     - "rank": they are among the query's first k + s;
@@ -141,7 +141,7 @@ class EarlyExitRanker(PlanRegressor, _EarlyExit):
     `threshold` is s, and trades quality for cost: the larger, the more documents go on. With the "tapered" schedule
     s shrinks in a straight line with the round t of T, s · (T − t) / (T − 1), or for "score" each exit keeps the same
     share of those who arrive; a "constant" one asks the same at every exit. `exits` is a number of exits, evenly
-    spread, or a list of rounds, or None: one after every tenth round, and between models that stand in turn.
+    spread, or a list of rounds, or None: one after every tenth round, and between the models of a `cascade`.
 
     `predict` gives each document the score with which it left; `rank_score` puts those who left early below the
     others, which is the order to show. Both take the queries: without `qid` all rows are one query.

@@ -9,10 +9,11 @@ import numpy as np
 from scipy.sparse import issparse
 
 from miserly._typing import Floats
+from miserly.baselines._standard import Standard, standardise
 from miserly.costs import CostTable, set_bits
-from miserly.estimators import PlanEstimator, PlanRegressor
+from miserly.estimators import PlanEstimator
 from miserly.plan import Node, Plan, RawFeatures
-from miserly.solvers import Standard, platt, standardise
+from miserly.solvers import platt
 
 Link = Literal["identity", "logistic", "softmax"]
 
@@ -30,7 +31,7 @@ class LinearPlan(PlanEstimator):
 
     def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray, Floats]:
         """Checked rows that have a weight, and their weights; sparse data are made dense."""
-        X, y, weights = self._fit_data(X, y, sample_weight, y_numeric=isinstance(self, PlanRegressor))
+        X, y, weights = self._fit_data(X, y, sample_weight, y_numeric=self.numeric_labels)
         if self.categories_:
             raise ValueError(
                 f"{type(self).__name__} is linear and cannot read categories as numbers: {sorted(self.categories_)}. "

@@ -56,8 +56,8 @@ class _PathTree(PlanEstimator):
         costs = self._given_costs()
         prices = [p for p in costs.price_list if p > 0] or [costs.each or 1.0]
         columns = self._columns(np.asarray(y))
-        spread = 0.5 * float(np.mean(columns**2, axis=1).sum() - (columns.mean(axis=1) ** 2).sum())
-        return np.geomspace(1e-5, 1e-1, n_points) * (spread or 1.0) * len(prices) / math.fsum(prices)
+        variance = 0.5 * float(np.mean(columns**2, axis=1).sum() - (columns.mean(axis=1) ** 2).sum())
+        return np.geomspace(1e-5, 1e-1, n_points) * (variance or 1.0) * len(prices) / math.fsum(prices)
 
     def _columns(self, y: np.ndarray) -> np.ndarray:
         """What the tree explains: output × row."""
@@ -72,9 +72,9 @@ class _PathTree(PlanEstimator):
             backend = LocalBackend(data, columns, SquaredLoss(len(columns)), weight)
             means = backend.start()
             backend.gradients()
-            shop = RowPricing(self._bound_costs(), self.tradeoff, backend)
-            tree = Grower(backend, shop, limits).grow(range(len(columns)))
-            if tree.score <= shop.evaluation:
+            pricing = RowPricing(self._bound_costs(), self.tradeoff, backend)
+            tree = Grower(backend, pricing, limits).grow(range(len(columns)))
+            if tree.score <= pricing.evaluation:
                 return [], means
             sums = backend.leaf_sums(tree.leaves)
             values = np.clip(means + sums[..., 0] / sums[..., 1], columns.min(axis=1), columns.max(axis=1))

@@ -3,7 +3,7 @@
     min over α, b, J with |J| = m:   ½ αᵀK_JJ α + ½C Σ_i μ_i max(0, 1 − y_i(k(x_i, J) α + b))²
 
 The next vector is the best of a few dozen rows drawn at random: the one whose own Newton step lowers the objective
-most. All coefficients are found anew whenever their number has doubled, and at the end. Several classes are taken each
+most. All coefficients are found again whenever their number has doubled, and at the end. Several classes are taken each
 against the rest; all share one J, and a candidate is judged by the sum over the classes. With selection="random" the
 rows are drawn blindly: that is Nyström's features with a linear SVM.
 """
@@ -123,7 +123,7 @@ class _Search:
 
     def choose(self, drawn: NDArray[np.intp], m: int, n_candidates: int) -> None:
         """Take m rows, each the best of the next few in the order drawn; those that lost may be drawn again."""
-        room = np.empty((self.X.shape[0], m), order="F")
+        columns = np.empty((self.X.shape[0], m), order="F")
         waiting = [int(j) for j in drawn]
         solved = 0
         while len(self.chosen) < m:
@@ -132,8 +132,8 @@ class _Search:
             best, steps = self._best(some, K)
             waiting += [int(j) for j in some if j != some[best]]
             at = len(self.chosen)
-            room[:, at] = K[:, best]
-            self.columns = room[:, : at + 1]
+            columns[:, at] = K[:, best]
+            self.columns = columns[:, : at + 1]
             self.chosen.append(int(some[best]))
             self.alpha = np.vstack([self.alpha, steps])
             self.scores += np.outer(K[:, best], steps)
@@ -144,9 +144,9 @@ class _Search:
     def _best(self, some: NDArray[np.intp], K: Floats) -> tuple[int, Floats]:
         """Which candidate lowers the objective most by a Newton step of its own, and the step for each output."""
         slack = np.maximum(1.0 - self.targets * self.scores, 0.0)
-        pull = self.C * (self.weights[:, None] * self.targets * slack)
+        residual = self.C * (self.weights[:, None] * self.targets * slack)
         own = K[some, np.arange(len(some))]
-        gain_slope = K.T @ pull - self.columns[some] @ self.alpha
+        gain_slope = K.T @ residual - self.columns[some] @ self.alpha
         curve = own[:, None] + self.C * ((K * K).T @ (self.weights[:, None] * (slack > 0)))
         curve = np.maximum(curve, JITTER)
         best = int(np.argmax((gain_slope**2 / curve).sum(axis=1)))

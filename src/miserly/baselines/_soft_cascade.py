@@ -2,7 +2,7 @@
 
 A row is positive if every stage says yes, P(y = 1) = Π_k σ(z^k). What is minimised is the mean −log-likelihood, plus a
 weight times the expected cost of the stages that a row comes to, plus the size of the weights (a Laplace prior):
-`solvers.tiered_cascade`. The gates of the running cascade look at the product so far. Since the factors to come are at
+`_tiered_cascade`. The gates of the running cascade look at the product so far. Since the factors to come are at
 most one, a row that is not above the threshold would not be above it at the end either.
 """
 
@@ -68,8 +68,8 @@ class SoftCascadeClassifier(TieredCascade):
 
         def loss(scores: Floats) -> tuple[float, Floats]:
             each, slopes = soft_likelihood(scores, positive)
-            paid, dearer = expected_cost(scores, prices)
-            return float(omega @ each + share @ paid), omega[:, None] * slopes + share[:, None] * dearer
+            paid, cost_slopes = expected_cost(scores, prices)
+            return float(omega @ each + share @ paid), omega[:, None] * slopes + share[:, None] * cost_slopes
 
         each = float(omega @ positive) ** (1.0 / len(tiers.limits))  # so that the product is the share of positives
         penalty = np.full(len(tiers.allowed), float(self.alpha))

@@ -107,7 +107,7 @@ class _FeatureSubset(BoostedEstimator):
         self.n_jobs = n_jobs
 
     def suggest_grid(self, y: Any, n_points: int = 8) -> np.ndarray:
-        """The prices of features, at most `n_points` of them, from the cheapest to the dearest."""
+        """The prices of features, at most `n_points` of them, from the cheapest to the most expensive."""
         costs = self._given_costs()
         prices = np.unique(list(costs.marginal().values())) if costs.each is None else np.array([costs.each])
         return prices[np.unique(np.linspace(0, len(prices) - 1, n_points).round().astype(int))]

@@ -1,4 +1,4 @@
-"""Cascades whose stages are told beforehand which columns they may use, all stages learned together.
+"""Cascades whose stages know beforehand which columns they may use, all stages learned together.
 
     Σ_i ω_i ℓ(z_i, y_i) + λ Σ_i s_i C(z_i) + Σ_k Σ_t c_t |β_t^k|,      z_i^k = h_i β^k + b^k
 
@@ -59,8 +59,10 @@ def fit_stages(
         beta[columns, stages] = v[:n] - v[n : 2 * n]
         scores = (design.scores(beta) if H is None else H @ beta) + v[2 * n :]
         found, slopes = loss(scores)
-        pull = (design.sums(slopes) if H is None else H.T @ slopes)[columns, stages]
-        return found + float(prices @ v[: 2 * n]), np.concatenate([prices + np.r_[pull, -pull], slopes.sum(axis=0)])
+        gradient = (design.sums(slopes) if H is None else H.T @ slopes)[columns, stages]
+        return found + float(prices @ v[: 2 * n]), np.concatenate(
+            [prices + np.r_[gradient, -gradient], slopes.sum(axis=0)]
+        )
 
     start = np.concatenate([np.zeros(2 * n), bias])
     bounds = [(0.0, None)] * (2 * n) + [(None, None)] * len(bias)

@@ -1,7 +1,7 @@
 """What cascades with pre-assigned prices share: before anything is learned, each stage has a highest price.
 
-The papers of Cronus and CSCC compare with two of them, in five stages of prices up to 5, 20, 50, 150 and 200. A dear
-feature, however good, cannot be bought before its stage: that is what they are shown for.
+The papers of Cronus and CSCC compare with two of them, in five stages of prices up to 5, 20, 50, 150 and 200. An
+expensive feature, however good, cannot be bought before its stage: that is what they are shown for.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class TieredCascade(TwoClasses, GraphEstimator):
         return found
 
     def _tiers(self, learners: Learners) -> Tiers:
-        """Stages as asked for, but for those that add no column; unless told, five with as many new features each."""
+        """Stages as asked for, but for those that add no column; by default five with as many new features each."""
         of_feature = np.array(list(learners.costs.marginal().values()))
         price = np.array(
             [of_feature[learners.dictionary.features_of(int(t))].max(initial=0.0) for t in learners.number]

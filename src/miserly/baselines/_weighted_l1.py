@@ -21,6 +21,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from miserly._typing import Floats
+from miserly.baselines._group_lasso import GroupLasso, least_squares
 from miserly.baselines._linear import (
     LinearPlan,
     Link,
@@ -28,12 +29,12 @@ from miserly.baselines._linear import (
     feature_prices,
     log_odds,
     log_shares,
-    signs,
     standard,
 )
+from miserly.baselines._standard import Standard
 from miserly.costs import CostTable
 from miserly.estimators import PlanClassifier, PlanRegressor, constraints
-from miserly.solvers import GroupLasso, Standard, discriminant, least_squares
+from miserly.solvers import discriminant
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class _Problem:
     data: Standard
     weights: Floats
     targets: Floats
-    middle: Floats
+    mean: Floats
     lasso: GroupLasso
 
 
@@ -70,7 +71,7 @@ class _CostWeightedL1(LinearPlan):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Choose features and weigh them."""
-        self._settle(self._pose(X, y, sample_weight), None)
+        self._solve(self._pose(X, y, sample_weight), None)
         return self
 
     def path(self, X: Any, y: Any, tradeoffs: Iterable[float] | None = None, sample_weight: Any = None) -> list[Self]:
@@ -85,36 +86,35 @@ class _CostWeightedL1(LinearPlan):
         for value in np.sort(values)[::-1]:
             model = copy.copy(first).set_params(tradeoff=float(value))
             model._validate_params()
-            beta = model._settle(problem, beta)
+            beta = model._solve(problem, beta)
             models.append(model)
         return models
 
     def suggest_grid(self, y: Any, n_points: int = 8) -> np.ndarray:
         """Values of `tradeoff` from nearly cost-blind to nothing but the cheapest, whatever the unit of the prices.
 
-        No standardised feature pulls harder than the spread of y, so a penalty of that size buys nothing.
+        No standardised feature has a larger gradient than the deviation of y, so a penalty of that size buys nothing.
         """
         costs = self._given_costs()
-        targets = self._targets(np.asarray(y))
-        spread = math.sqrt(float(targets.var(axis=0).sum()))
+        y = np.asarray(y)
+        targets = self._target_of(y).encode(y)
+        std = math.sqrt(float(targets.var(axis=0).sum()))
         each = feature_prices(costs) if costs.each is None else np.array([costs.each])
         paid = each[each > 0] if (each > 0).any() else np.ones(1)
-        return np.geomspace(1e-3 / paid.max(), 0.5 / paid.min(), n_points) * (spread or 1.0)
+        return np.geomspace(1e-3 / paid.max(), 0.5 / paid.min(), n_points) * (std or 1.0)
 
     def _pose(self, X: Any, y: Any, sample_weight: Any) -> _Problem:
         X, y, weights = self._fit_rows(X, y, sample_weight)
-        targets = self._targets(y)
-        if isinstance(self, PlanClassifier):
-            self.classes_ = np.unique(y)
+        targets = self._fit_target(y).encode(y)
         costs = self._bound_costs()
         data = standard(X, weights)
         share = weights / weights.sum()
-        middle = share @ targets
+        mean = share @ targets
         root = np.sqrt(share)[:, None]
-        lasso = GroupLasso(data.Z * root, (targets - middle) * root)
-        return _Problem(costs, feature_prices(costs)[data.order], data, weights, targets, middle, lasso)
+        lasso = GroupLasso(data.Z * root, (targets - mean) * root)
+        return _Problem(costs, feature_prices(costs)[data.order], data, weights, targets, mean, lasso)
 
-    def _settle(self, problem: _Problem, start: Floats | None) -> Floats:
+    def _solve(self, problem: _Problem, start: Floats | None) -> Floats:
         """Solve for this tradeoff and make the plan; returns the penalised coefficients, where the next may start."""
         found = problem.lasso.solve(self.tradeoff * problem.prices + self.alpha, start)
         if not found.converged:
@@ -133,10 +133,6 @@ class _CostWeightedL1(LinearPlan):
         self._finish(problem, beta)
         return found.beta
 
-    def _targets(self, y: np.ndarray) -> Floats:
-        """What is fitted, row × output."""
-        raise NotImplementedError
-
     def _finish(self, problem: _Problem, beta: Floats) -> None:
         """Turn coefficients of standardised features into the plan."""
         raise NotImplementedError
@@ -149,11 +145,8 @@ class CostWeightedL1Regressor(PlanRegressor, _CostWeightedL1):
     alike. `refit` takes the shrinkage out: the penalty chooses the features, least squares weighs them.
     """
 
-    def _targets(self, y: np.ndarray) -> Floats:
-        return y.astype(np.float64)[:, None]
-
     def _finish(self, problem: _Problem, beta: Floats) -> None:
-        self.plan_ = self._one_node(problem.costs, problem.data, beta, problem.middle, problem.middle)
+        self.plan_ = self._one_node(problem.costs, problem.data, beta, problem.mean, problem.mean)
 
 
 class CostWeightedL1Classifier(PlanClassifier, _CostWeightedL1):
@@ -164,12 +157,9 @@ class CostWeightedL1Classifier(PlanClassifier, _CostWeightedL1):
     data. Parameters as for the regressor.
     """
 
-    def _targets(self, y: np.ndarray) -> Floats:
-        return signs(y, self._find_classes(y))
-
     def _finish(self, problem: _Problem, beta: Floats) -> None:
         used = np.flatnonzero(beta.any(axis=1))
-        scores = problem.data.Z[:, used] @ beta[used] + problem.middle
+        scores = problem.data.Z[:, used] @ beta[used] + problem.mean
         link: Link = "logistic" if len(self.classes_) == 2 else "softmax"
         if link == "logistic":
             scale, offset = calibrated(scores, problem.targets, problem.weights)
@@ -177,13 +167,13 @@ class CostWeightedL1Classifier(PlanClassifier, _CostWeightedL1):
         else:
             matrix, offset = discriminant(scores, problem.targets > 0, problem.weights)
             prior = log_shares(problem.targets, problem.weights)
-        constant = problem.middle @ matrix + offset
+        constant = problem.mean @ matrix + offset
         self.plan_ = self._one_node(problem.costs, problem.data, beta @ matrix, constant, prior, link, self.classes_)
 
 
 def _grid_of(problem: _Problem, alpha: float) -> np.ndarray:
     """Tradeoffs from the first that buys a paid feature down to a thousandth of it."""
     paid = problem.prices > 0
-    strength = problem.lasso.pull(~paid & (alpha == 0.0)) - alpha
+    strength = problem.lasso.gradient_norms(~paid & (alpha == 0.0)) - alpha
     first = float((strength[paid] / problem.prices[paid]).max(initial=0.0))
     return np.geomspace(first, first * 1e-3, 8) if first > 0 else np.zeros(1)

@@ -24,7 +24,7 @@ from miserly.distributed._partition import Part
 from miserly.distributed._placement import Shelves
 from miserly.distributed._traffic import Traffic
 from miserly.distributed._worker_store import put_on_shelf, size
-from miserly.estimators import FIRST_ROWS, TableElsewhere, order_of_columns
+from miserly.estimators import FIRST_ROWS, RemoteTable, order_of_columns
 from miserly.plan import Trees
 from miserly.solvers import RawRows, TreeRows, as_table, shares, standardise_features, standardise_trees
 
@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 MOST_REPAIRS = 5
 
 
-class DaskTable(TableElsewhere):
+class DaskTable(RemoteTable):
     """The rows of a fit on a cluster; labels and weights are here too. `traffic` gets a record of what was sent."""
 
     def __init__(
@@ -83,10 +83,10 @@ class DaskDesign:
         self.centre, self.scale = np.zeros(n_columns), np.ones(n_columns)
         self.varies = np.ones(n_columns, bool)
 
-    def settle(self, centre: Floats, scale: Floats, varies: NDArray[np.bool_]) -> None:
+    def standardise_with(self, centre: Floats, scale: Floats, varies: NDArray[np.bool_]) -> None:
         """How columns are standardised from now on."""
         self.centre, self.scale, self.varies = centre, scale, varies
-        self._rows.settle(centre, scale, varies)
+        self._rows.standardise_with(centre, scale, varies)
 
     def totals(self, share: Floats) -> Floats:
         """Σ share · value of each column."""
@@ -162,10 +162,10 @@ class PinnedRows:
         """Let go of the shelves, whose actors end with them."""
         del self._shelves
 
-    def settle(self, *standard: Any) -> None:
+    def standardise_with(self, *standard: Any) -> None:
         """How columns are standardised, for all partitions, those that are fetched again later too."""
         self._standard = standard
-        self.each("settle", None, *standard)
+        self.each("standardise_with", None, *standard)
 
     def each(self, what: str, values: Floats | None, *common: Any) -> list[Any]:
         """The answers of all partitions, in their order, given the `values` of their rows and what all are told."""
@@ -205,7 +205,7 @@ class PinnedRows:
         self._shelves.fill(self._border.places())
         self._border.release()
         if self._standard is not None:
-            self._ask("settle", dict.fromkeys(self._border.sizes), *self._standard)
+            self._ask("standardise_with", dict.fromkeys(self._border.sizes), *self._standard)
         self._complete = True
 
 

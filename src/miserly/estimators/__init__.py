@@ -10,8 +10,12 @@ from miserly.estimators._base import (
     PlanRegressor,
     constraints,
 )
+from miserly.estimators._base import GraphEstimator as GraphEstimator
 from miserly.estimators._base import Learners as Learners
-from miserly.estimators._base import TableElsewhere as TableElsewhere
+from miserly.estimators._base import Posed as Posed
+from miserly.estimators._base import Reading as Reading
+from miserly.estimators._base import RemoteTable as RemoteTable
+from miserly.estimators._base import Scorer as Scorer
 from miserly.estimators._base import TwoClasses as TwoClasses
 from miserly.estimators._base import as_codes as as_codes
 from miserly.estimators._base import dense_blocks as dense_blocks
@@ -22,10 +26,6 @@ from miserly.estimators.afr import AFRClassifier
 from miserly.estimators.astc import ASTCClassifier, ASTCRegressor
 from miserly.estimators.cronus import CronusClassifier, CronusRegressor
 from miserly.estimators.cstc import CSCCClassifier, CSTCClassifier, CSTCRegressor
-from miserly.estimators.cstc import GraphEstimator as GraphEstimator
-from miserly.estimators.cstc import Posed as Posed
-from miserly.estimators.cstc import Reading as Reading
-from miserly.estimators.cstc import Scorer as Scorer
 from miserly.estimators.cvm import CompressedSVC
 from miserly.estimators.greedy_miser import (
     AnytimeMiserClassifier,

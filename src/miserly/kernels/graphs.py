@@ -25,8 +25,8 @@ def through_gates(
     threshold,
     cost,
     at_exit,
-    pull,
-    bend,
+    gradient,
+    curvature,
     leave,
     mass,
     to_bias,
@@ -35,7 +35,7 @@ def through_gates(
     """The expected loss and cost of all rows where scores are `scores + step · moves` (row × node × output).
 
     `exits` (node × side) numbers the terminals, a leaf's in its first column; children have higher numbers than their
-    parents. Written: `pull`, the slope in each score; `bend` (row × node), the curvature that a gate adds; and, added
+    parents. Written: `gradient`, the slope in each score; `curvature` (row × node), what a gate adds; and, added
     up over rows, `leave` (share of each terminal), `mass` (weight of each node's loss), and two slopes.
     """
     n_rows, n_nodes, n_outputs = scores.shape
@@ -48,8 +48,8 @@ def through_gates(
         for k in range(n_nodes):
             score = 0.0
             for o in range(n_outputs):
-                pull[i, k, o] = scores[i, k, o] + step * moves[i, k, o]
-                score += pull[i, k, o] * direction[k, o]
+                gradient[i, k, o] = scores[i, k, o] + step * moves[i, k, o]
+                score += gradient[i, k, o] * direction[k, o]
             if up[k] == EXIT and low[k] == EXIT:
                 leave[exits[k, 0]] += share[i] * p[k]
                 continue
@@ -63,11 +63,11 @@ def through_gates(
         for k in range(n_nodes - 1, -1, -1):
             own = 0.0
             for o in range(n_outputs):
-                pull[i, k, o] += bias[k, o] - targets[i, o]
-                own += 0.5 * pull[i, k, o] ** 2
+                gradient[i, k, o] += bias[k, o] - targets[i, o]
+                own += 0.5 * gradient[i, k, o] ** 2
             weight, a = omega[i] * p[k], 0.0
             if up[k] == EXIT and low[k] == EXIT:
-                losses[k], costs[k], bend[i, k] = own, cost[exits[k, 0]], 0.0
+                losses[k], costs[k], curvature[i, k] = own, cost[exits[k, 0]], 0.0
             else:
                 beyond = own if at_exit else 0.0
                 loss_up, cost_up = (losses[up[k]], costs[up[k]]) if up[k] != EXIT else (beyond, cost[exits[k, 0]])
@@ -80,12 +80,12 @@ def through_gates(
                     losses[k] += own
                 a = omega[i] * (loss_up - loss_low) + share[i] * (cost_up - cost_low)
                 a *= p[k] * steepness[k] * s[k] * (1.0 - s[k])
-                bend[i, k] = steepness[k] * (1.0 - 2.0 * s[k]) * a
+                curvature[i, k] = steepness[k] * (1.0 - 2.0 * s[k]) * a
                 to_threshold[k] -= a
             mass[k] += weight
             for o in range(n_outputs):
-                pull[i, k, o] *= weight
-                to_bias[k, o] += pull[i, k, o]
-                pull[i, k, o] += a * direction[k, o]
+                gradient[i, k, o] *= weight
+                to_bias[k, o] += gradient[i, k, o]
+                gradient[i, k, o] += a * direction[k, o]
         total += omega[i] * losses[0] + share[i] * costs[0]
     return total

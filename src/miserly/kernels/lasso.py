@@ -11,39 +11,39 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def _new_block(pull, curvature, penalty, block):
-    """Write the best block into `pull` (which holds −gradient + curvature · block); the size of the change."""
+def _new_block(residual, curvature, penalty, block):
+    """Write the best block into `residual` (which holds −gradient + curvature · block); the size of the change."""
     size = 0.0
-    for k in range(pull.size):
-        size += pull[k] * pull[k]
+    for k in range(residual.size):
+        size += residual[k] * residual[k]
     size = math.sqrt(size)
     shrink = (1.0 - penalty / size) / curvature if size > penalty else 0.0
     change = 0.0
-    for k in range(pull.size):
-        pull[k] = shrink * pull[k]
-        change = max(change, abs(pull[k] - block[k]))
+    for k in range(residual.size):
+        residual[k] = shrink * residual[k]
+        change = max(change, abs(residual[k] - block[k]))
     return change * curvature
 
 
 @njit(cache=True, nogil=True)
-def _violation(pull, penalty, block):
-    """How far one feature is from optimal; `pull` is its negative gradient."""
+def _violation(residual, penalty, block):
+    """How far one feature is from optimal; `residual` is its negative gradient."""
     size, total = 0.0, 0.0
     for k in range(block.size):
         size += block[k] * block[k]
-        total += pull[k] * pull[k]
+        total += residual[k] * residual[k]
     if size == 0.0:
         return max(0.0, math.sqrt(total) - penalty)
     size = math.sqrt(size)
     worst = 0.0
     for k in range(block.size):
-        worst = max(worst, abs(pull[k] - penalty * block[k] / size))
+        worst = max(worst, abs(residual[k] - penalty * block[k] / size))
     return worst
 
 
 @njit(cache=True, nogil=True)
-def descend_gram(gram, penalty, pull, beta, tol, max_sweeps):
-    """With `gram` = ZᵀZ; `pull` = (Y − Zβ)ᵀZ, output × feature, is kept up to date. Returns (sweeps, violation)."""
+def descend_gram(gram, penalty, residual, beta, tol, max_sweeps):
+    """With `gram` = ZᵀZ; `residual` = (Y − Zβ)ᵀZ, output × feature, is kept up to date. Returns (sweeps, violation)."""
     n_features, n_outputs = beta.shape
     block = np.empty(n_outputs)
     active = np.arange(n_features)
@@ -54,7 +54,7 @@ def descend_gram(gram, penalty, pull, beta, tol, max_sweeps):
             if gram[j, j] <= 0.0:
                 continue
             for k in range(n_outputs):
-                block[k] = pull[k, j] + gram[j, j] * beta[j, k]
+                block[k] = residual[k, j] + gram[j, j] * beta[j, k]
             moved = _new_block(block, gram[j, j], penalty[j], beta[j])
             if moved == 0.0:
                 continue
@@ -63,7 +63,7 @@ def descend_gram(gram, penalty, pull, beta, tol, max_sweeps):
                 step = block[k] - beta[j, k]
                 beta[j, k] = block[k]
                 for i in range(n_features):
-                    pull[k, i] -= step * gram[j, i]
+                    residual[k, i] -= step * gram[j, i]
         sweeps += 1
         if active.size < n_features:
             if change <= tol:
@@ -72,7 +72,7 @@ def descend_gram(gram, penalty, pull, beta, tol, max_sweeps):
         worst = 0.0
         for j in range(n_features):
             if gram[j, j] > 0.0:
-                worst = max(worst, _violation(pull[:, j], penalty[j], beta[j]))
+                worst = max(worst, _violation(residual[:, j], penalty[j], beta[j]))
         if worst <= tol:
             break
         active = _in_use(beta)
@@ -80,10 +80,10 @@ def descend_gram(gram, penalty, pull, beta, tol, max_sweeps):
 
 
 @njit(cache=True, nogil=True)
-def descend_residual(Zt, squares, penalty, residual, beta, tol, max_sweeps):
-    """With `residual` = (Y − Zβ)ᵀ kept up to date and `squares` the diagonal of ZᵀZ. Returns (sweeps, violation)."""
+def descend_residual(Zt, squares, penalty, residuals, beta, tol, max_sweeps):
+    """With `residuals` = (Y − Zβ)ᵀ kept up to date and `squares` the diagonal of ZᵀZ. Returns (sweeps, violation)."""
     n_features, n_outputs = beta.shape
-    block, pull = np.empty(n_outputs), np.empty(n_outputs)
+    block, residual = np.empty(n_outputs), np.empty(n_outputs)
     active = np.arange(n_features)
     sweeps, worst = 0, np.inf
     while sweeps < max_sweeps:
@@ -92,9 +92,9 @@ def descend_residual(Zt, squares, penalty, residual, beta, tol, max_sweeps):
             if squares[j] <= 0.0:
                 continue
             for k in range(n_outputs):
-                pull[k] = np.dot(Zt[j], residual[k])
-                block[k] = pull[k] + squares[j] * beta[j, k]
-            worst = max(worst, _violation(pull, penalty[j], beta[j]))
+                residual[k] = np.dot(Zt[j], residuals[k])
+                block[k] = residual[k] + squares[j] * beta[j, k]
+            worst = max(worst, _violation(residual, penalty[j], beta[j]))
             moved = _new_block(block, squares[j], penalty[j], beta[j])
             if moved == 0.0:
                 continue
@@ -103,7 +103,7 @@ def descend_residual(Zt, squares, penalty, residual, beta, tol, max_sweeps):
                 step = block[k] - beta[j, k]
                 beta[j, k] = block[k]
                 for i in range(Zt.shape[1]):
-                    residual[k, i] -= step * Zt[j, i]
+                    residuals[k, i] -= step * Zt[j, i]
         sweeps += 1
         if active.size == n_features:
             if worst <= tol:

@@ -1,11 +1,15 @@
 """Numerical solvers behind the linear models: arrays in, coefficients out."""
 
+from miserly.solvers._calibration import common_temperature as common_temperature
+from miserly.solvers._calibration import discriminant, platt
+from miserly.solvers._calibration import softmax_scaling as softmax_scaling
+from miserly.solvers._calibration import temperature as temperature
 from miserly.solvers._descent import Memory as Memory
 from miserly.solvers._descent import Metric as Metric
 from miserly.solvers._descent import descend as descend
 from miserly.solvers._descent import drop_small as drop_small
 from miserly.solvers._descent import line_search as line_search
-from miserly.solvers._descent import settle as settle
+from miserly.solvers._descent import repeat_until_converged as repeat_until_converged
 from miserly.solvers._design import Design, RawDesign, TreeDesign, raw_weights
 from miserly.solvers._design import RawRows as RawRows
 from miserly.solvers._design import TreeRows as TreeRows
@@ -13,8 +17,6 @@ from miserly.solvers._design import as_table as as_table
 from miserly.solvers._design import shares as shares
 from miserly.solvers._design import standardise_features as standardise_features
 from miserly.solvers._design import standardise_trees as standardise_trees
-from miserly.solvers._discriminant import discriminant
-from miserly.solvers._group_lasso import Fit, GroupLasso, least_squares
 from miserly.solvers._kernel_functions import RBF as RBF
 from miserly.solvers._kernel_functions import KernelFunction as KernelFunction
 from miserly.solvers._kernel_functions import Polynomial as Polynomial
@@ -23,13 +25,8 @@ from miserly.solvers._mixed_norm import MixedNorm as MixedNorm
 from miserly.solvers._newton_svm import Inside as Inside
 from miserly.solvers._newton_svm import minimise as minimise
 from miserly.solvers._newton_svm import newton_svm
-from miserly.solvers._platt import platt
-from miserly.solvers._softmax import softmax_scaling as softmax_scaling
-from miserly.solvers._standard import Standard, standardise
-from miserly.solvers._temperature import common_temperature as common_temperature
-from miserly.solvers._temperature import temperature as temperature
 from miserly.solvers._traversal import EXIT as EXIT
-from miserly.solvers._traversal import Graph as Graph
+from miserly.solvers._traversal import GateGraph as GateGraph
 from miserly.solvers._traversal import Traversal as Traversal
 from miserly.solvers._traversal import soft_gate as soft_gate
 from miserly.solvers._window import Asked as Asked
@@ -38,15 +35,10 @@ from miserly.solvers._window import Window as Window
 
 __all__ = [
     "Design",
-    "Fit",
-    "GroupLasso",
     "RawDesign",
-    "Standard",
     "TreeDesign",
     "discriminant",
-    "least_squares",
     "newton_svm",
     "platt",
     "raw_weights",
-    "standardise",
 ]

@@ -1,7 +1,7 @@
 """Descent with a metric of its own: L-BFGS that starts from a given inverse curvature instead of the identity.
 
-The node problems of trees and cascades are a quadratic plus a bounded part that bends both ways. Knowing the quadratic,
-a handful of steps does what plain L-BFGS needs dozens for.
+The node problems of trees and cascades are a quadratic plus a bounded part that curves both ways. Knowing the
+quadratic, a handful of steps does what plain L-BFGS needs dozens for.
 """
 
 from __future__ import annotations
@@ -22,60 +22,63 @@ SMALL = 1e-3
 
 
 class Memory:
-    """The last moves, and the turns of the slope that they made."""
+    """The last moves, and the gradient_changes of the slope that they made."""
 
     def __init__(self) -> None:
         self.moves: list[Floats] = []
-        self.turns: list[Floats] = []
+        self.gradient_changes: list[Floats] = []
 
-    def learn(self, move: Floats, turn: Floats) -> None:
-        """One more pair; the oldest is forgotten, and what bends downwards is not learnt."""
-        if move @ turn > POSITIVE * np.sqrt(float(move @ move) * float(turn @ turn)):
-            self.moves, self.turns = [*self.moves, move][-MEMORY:], [*self.turns, turn][-MEMORY:]
+    def learn(self, move: Floats, gradient_change: Floats) -> None:
+        """One more pair; the oldest is forgotten, and what curves downwards is not learnt."""
+        if move @ gradient_change > POSITIVE * np.sqrt(float(move @ move) * float(gradient_change @ gradient_change)):
+            self.moves, self.gradient_changes = (
+                [*self.moves, move][-MEMORY:],
+                [*self.gradient_changes, gradient_change][-MEMORY:],
+            )
 
     def forget(self) -> None:
-        """Begin anew."""
-        self.moves, self.turns = [], []
+        """Start again."""
+        self.moves, self.gradient_changes = [], []
 
     def keep(self, kept: NDArray[np.bool_]) -> None:
         """The same for some of the parameters alone."""
-        pairs = list(zip(self.moves, self.turns))
+        pairs = list(zip(self.moves, self.gradient_changes))
         self.forget()
-        for move, turn in pairs:
-            self.learn(move[kept], turn[kept])
+        for move, gradient_change in pairs:
+            self.learn(move[kept], gradient_change[kept])
 
     def direction(self, slope: Floats, metric: Metric) -> tuple[Floats, float]:
         """The way down and the slope along it; all is forgotten if what was learnt leads upwards."""
         direction = -self._quasi_newton(slope, metric)
-        promise = float(slope @ direction)
-        if promise >= 0.0:
+        derivative = float(slope @ direction)
+        if derivative >= 0.0:
             self.forget()
             direction = -metric(slope)
-            promise = float(slope @ direction)
-        return direction, promise
+            derivative = float(slope @ direction)
+        return direction, derivative
 
     def _quasi_newton(self, slope: Floats, metric: Metric) -> Floats:
         """The inverse curvature, as far as it is known, times the slope: two loops over the memory."""
         q, shares = slope.copy(), []
-        for move, turn in zip(reversed(self.moves), reversed(self.turns)):
-            share = float(move @ q) / float(move @ turn)
-            q -= share * turn
+        for move, gradient_change in zip(reversed(self.moves), reversed(self.gradient_changes)):
+            share = float(move @ q) / float(move @ gradient_change)
+            q -= share * gradient_change
             shares.append(share)
         q = metric(q)
-        for move, turn, share in zip(self.moves, self.turns, reversed(shares)):
-            q += move * (share - float(turn @ q) / float(move @ turn))
+        for move, gradient_change, share in zip(self.moves, self.gradient_changes, reversed(shares)):
+            q += move * (share - float(gradient_change @ q) / float(move @ gradient_change))
         return q
 
 
-def line_search(along: Callable[[float], float], value: float, promise: float) -> tuple[float, float]:
-    """A step that keeps a part of what the slope promises, and the value there; step 0 if there is none."""
+def line_search(along: Callable[[float], float], value: float, derivative: float) -> tuple[float, float]:
+    """A step that keeps a part of what the slope predicts, and the value there; step 0 if there is none."""
     step = 1.0
     while step > SMALLEST_STEP:
         with np.errstate(over="ignore", invalid="ignore"):  # a step too far is no step
             found = along(step)
-        if found <= value + ARMIJO * step * promise:
+        if found <= value + ARMIJO * step * derivative:
             return step, found
-        step *= min(0.5, max(0.1, -promise * step / (2.0 * (found - value - step * promise))))
+        step *= min(0.5, max(0.1, -derivative * step / (2.0 * (found - value - step * derivative))))
     return 0.0, value
 
 
@@ -84,14 +87,14 @@ def descend(
 ) -> tuple[Floats, float, int]:
     """Where the descent ended, the value there, and how often the function was asked; the value never rises.
 
-    `metric` applies a positive definite approximation of the inverse Hessian. It ends when a step promises less than
+    `metric` applies a positive definite approximation of the inverse Hessian. It ends when a step predicts less than
     `tol`.
     """
     value, slope = function(at)
     memory, asked = Memory(), 1
     for _ in range(max_steps):
-        direction, promise = memory.direction(slope, metric)
-        if -promise <= tol:
+        direction, derivative = memory.direction(slope, metric)
+        if -derivative <= tol:
             break
         slopes: list[Floats] = []
 
@@ -100,7 +103,7 @@ def descend(
             seen.append(there)
             return found
 
-        step, value = line_search(along, value, promise)
+        step, value = line_search(along, value, derivative)
         asked += len(slopes)
         if not step:
             break
@@ -109,7 +112,9 @@ def descend(
     return at, value, asked
 
 
-def settle(improve: Callable[[], None], objective: Callable[[], float], max_rounds: int, tol: float) -> list[float]:
+def repeat_until_converged(
+    improve: Callable[[], None], objective: Callable[[], float], max_rounds: int, tol: float
+) -> list[float]:
     """Improve until the objective falls by less than `tol` of itself; its values on the way."""
     values = [objective()]
     for _ in range(max_rounds):

@@ -76,7 +76,7 @@ def raw_weights(design: Design, weights: ArrayLike, intercept: ArrayLike = 0.0) 
 class _Blocks:
     """What both kinds share: rows that are here, all or those of one partition, and everything done block by block.
 
-    `settle` tells them how columns are standardised, for which all rows must be asked first.
+    `standardise_with` says how columns are standardised, for which all rows must be asked first.
     """
 
     far = False
@@ -86,7 +86,7 @@ class _Blocks:
     scale: Floats
     varies: NDArray[np.bool_]
 
-    def settle(self, centre: Floats, scale: Floats, varies: NDArray[np.bool_]) -> None:
+    def standardise_with(self, centre: Floats, scale: Floats, varies: NDArray[np.bool_]) -> None:
         """From now on columns are (raw output − centre) / scale, and zero where they do not vary."""
         self.centre, self.scale, self.varies = centre, scale, varies
 
@@ -217,19 +217,19 @@ class RawDesign(RawRows):
 
 
 def standardise_features(design: Any, share: Floats) -> None:
-    """Settle a design of raw features, here or elsewhere, that tells `totals`, `extent` and `squares` of all rows."""
+    """Standardise a design of raw features, local or remote, by its `totals`, `extent` and `squares`."""
     zero, one, every = np.zeros(design.n_columns), np.ones(design.n_columns), np.ones(design.n_columns, bool)
-    design.settle(zero, one, every)
+    design.standardise_with(zero, one, every)
     mean = design.totals(share)
-    design.settle(mean, one, every)
+    design.standardise_with(mean, one, every)
     largest, rest = design.extent(share)
     # what is left of a constant column after subtracting its rounded mean is not variation
     varies = largest > CONSTANT * design.n_rows**0.5 * np.abs(mean)
     centre, scale = mean + rest, np.where(varies, largest, 1.0)
-    design.settle(centre, scale, varies)
+    design.standardise_with(centre, scale, varies)
     square = design.squares(share)
     varies = varies & (square > 0)
-    design.settle(centre, np.where(varies, scale * np.sqrt(square), 1.0), varies)
+    design.standardise_with(centre, np.where(varies, scale * np.sqrt(square), 1.0), varies)
 
 
 class TreeRows(_Blocks):
@@ -243,9 +243,9 @@ class TreeRows(_Blocks):
             kernels.leaf_codes(part, trees.table, trees.used, numbers, self._codes[:, rows])
         self._raw = leaf_values(trees)
 
-    def settle(self, centre: Floats, scale: Floats, varies: NDArray[np.bool_]) -> None:
+    def standardise_with(self, centre: Floats, scale: Floats, varies: NDArray[np.bool_]) -> None:
         """From now on columns are (raw output − centre) / scale, and zero where they do not vary."""
-        super().settle(centre, scale, varies)
+        super().standardise_with(centre, scale, varies)
         self._value = np.where(varies[:, None], (self._raw - centre[:, None]) / scale[:, None], 0.0)
 
     def mass(self, share: Floats) -> Floats:
@@ -291,7 +291,7 @@ class TreeDesign(TreeRows):
 
 
 def standardise_trees(design: Any, trees: Trees, share: Floats) -> None:
-    """Settle a design of trees, here or elsewhere, that tells the `mass` of all rows.
+    """Standardise a design of trees, local or remote, by its `mass`.
 
     All have the scale of the one that varies most: a boosted tree that says little takes a large weight to say much.
     """
@@ -301,9 +301,9 @@ def standardise_trees(design: Any, trees: Trees, share: Floats) -> None:
     away = np.where(mass > 0, value - centre[:, None], 0.0)
     largest = np.abs(away).max(axis=1, initial=0.0)
     varies = largest > CONSTANT * np.abs(centre)
-    spread = np.sqrt(np.einsum("tl,tl->t", mass, (away / np.where(varies, largest, 1.0)[:, None]) ** 2))
-    common = np.max(spread * largest, where=varies, initial=0.0)
-    design.settle(centre, np.where(varies, common, 1.0), varies)
+    std = np.sqrt(np.einsum("tl,tl->t", mass, (away / np.where(varies, largest, 1.0)[:, None]) ** 2))
+    common = np.max(std * largest, where=varies, initial=0.0)
+    design.standardise_with(centre, np.where(varies, common, 1.0), varies)
 
 
 def leaf_values(trees: Trees) -> Floats:

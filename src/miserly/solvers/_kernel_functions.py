@@ -30,7 +30,7 @@ class KernelFunction(Protocol):
         """k(x_i, x_i)."""
         ...
 
-    def pull(self, X: Any, Z: Floats, K: Floats, G: Floats) -> Floats:
+    def gradient(self, X: Any, Z: Floats, K: Floats, G: Floats) -> Floats:
         """The gradient of Σ_ij G_ij k(x_i, z_j) in Z; K is the matrix at Z, and may be overwritten."""
         ...
 
@@ -57,7 +57,7 @@ class RBF:
     def diagonal(self, X: Any) -> Floats:
         return np.ones(X.shape[0])
 
-    def pull(self, X: Any, Z: Floats, K: Floats, G: Floats) -> Floats:
+    def gradient(self, X: Any, Z: Floats, K: Floats, G: Floats) -> Floats:
         K *= G
         return 2.0 * self.gamma * (sums(K, X) - K.sum(axis=0)[:, None] * Z)
 
@@ -85,7 +85,7 @@ class Polynomial:
     def diagonal(self, X: Any) -> Floats:
         return np.asarray((self.gamma * squares(X) + self.coef0) ** self.degree)
 
-    def pull(self, X: Any, Z: Floats, K: Floats, G: Floats) -> Floats:
+    def gradient(self, X: Any, Z: Floats, K: Floats, G: Floats) -> Floats:
         slope = self._base(X, Z) ** (self.degree - 1)
         slope *= G
         return self.degree * self.gamma * sums(slope, X)

@@ -77,7 +77,7 @@ class AcquisitionNorm:
 
 @dataclass(frozen=True)
 class MixedFit:
-    """Weights (learner × output), the values of the objective on the way, and whether they settled."""
+    """Weights (learner × output), the values of the objective on the way, and whether they converged."""
 
     beta: Floats
     values: tuple[float, ...]
@@ -177,14 +177,14 @@ class MixedNorm:
         Exact where a learner needs at most one acquisition that other unused ones need too; else it may say so in vain.
         """
         size = np.linalg.norm(beta, axis=1)
-        pull = np.linalg.norm(self.b - self.A @ beta, axis=1) / (1.0 + SLACK)
+        residual = np.linalg.norm(self.b - self.A @ beta, axis=1) / (1.0 + SLACK)
         zero = (size == 0) & (np.diag(self.A) > FLAT * np.diag(self.A).max(initial=0.0))
         owned = self.norm.needs @ ((size > 0) | (self.base > 0)).astype(np.float64) + self.shared > 0
         prices = np.where(owned, 0.0, self.norm.prices) * self.w * self.d
         wanted = self.norm.needs @ zero.astype(np.float64)
         own = self.rho + self.w * self.d * np.where(self.base == 0, self.norm.evaluation, 0.0)
         own += self.norm.needs.T @ np.where(wanted == 1, prices, 0.0)
-        rest = np.where(zero, np.maximum(pull - own, 0.0), 0.0)
+        rest = np.where(zero, np.maximum(residual - own, 0.0), 0.0)
         joint = np.where(wanted > 1, prices, 0.0)
         together = np.zeros(len(prices))
         by_learner = self.norm.needs.T.tocsr()
@@ -234,7 +234,7 @@ class MixedNorm:
         if not len(small):
             return False
         before = len(np.flatnonzero(size))
-        pull = self.b - self.A @ beta
+        residual = self.b - self.A @ beta
         holders = self.norm.needs @ ((size > 0) | (self.base > 0)).astype(np.float64) + (self.shared > 0)
         by_learner = self.norm.needs.T.tocsr()
         for t in small[np.argsort(size[small], kind="stable")]:
@@ -242,8 +242,8 @@ class MixedNorm:
             alone = needed[holders[needed] == 1] if self.base[t] == 0 else needed[:0]
             paid = float(self.norm.prices[alone].sum()) + (self.norm.evaluation[t] if self.base[t] == 0 else 0.0)
             limit = self.rho + self.w * self.d * paid
-            if limit > 0 and np.linalg.norm(pull[t] + self.A[t, t] * beta[t]) <= limit:
-                pull += np.outer(self.A[:, t], beta[t])
+            if limit > 0 and np.linalg.norm(residual[t] + self.A[t, t] * beta[t]) <= limit:
+                residual += np.outer(self.A[:, t], beta[t])
                 beta[t] = 0.0
                 holders[needed] -= self.base[t] == 0
         self._drop_together(beta, below * largest)

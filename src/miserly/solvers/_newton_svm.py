@@ -45,7 +45,7 @@ def minimise(margin: Inside, w: Floats, b: float) -> tuple[Floats, float, int]:
         w, b, slack = w + t * (w_new - w), b + t * (b_new - b), slack + t * (slack_new - slack)
         if np.abs(slack - slack_new).max() <= 1e-14:
             return w, b, step
-    logger.warning("The linear SVM did not settle in %d Newton steps; its weights are approximate.", MAX_STEPS)
+    logger.warning("The linear SVM did not converge in %d Newton steps; its weights are approximate.", MAX_STEPS)
     return w, b, MAX_STEPS
 
 
@@ -57,7 +57,7 @@ class Inside:
         self.forget()
 
     def forget(self) -> None:
-        """Count all rows anew at the next step."""
+        """Count all rows again at the next step."""
         self.rows = np.zeros(len(self.y), bool)
         self.gram: Floats = np.zeros((self.Z.shape[1], self.Z.shape[1]))
 
@@ -84,9 +84,9 @@ class Inside:
         if not rows.any():  # nobody inside: only the length of w counts, towards zero some row will enter
             return np.zeros(self.Z.shape[1]), 0.0
         mu = self.mu
-        middle = float(mu @ self.y) / float(mu.sum())
-        w = self.inverse((mu * (self.y - middle)) @ self.Z)
-        return w, middle - float(self.centre @ w)
+        mean = float(mu @ self.y) / float(mu.sum())
+        w = self.inverse((mu * (self.y - mean)) @ self.Z)
+        return w, mean - float(self.centre @ w)
 
     @property
     def mu(self) -> Floats:
@@ -120,11 +120,11 @@ def _best_step(w: Floats, move: Floats, slack: Floats, along: Floats, costs: Flo
     meets = np.unique(meets[np.isfinite(meets) & (meets > 0) & (costs > 0)])
     low, high = 0, len(meets)
     while low < high:
-        middle = (low + high) // 2
-        if _slope(float(meets[middle]), w, move, slack, along, costs) < 0:
-            low = middle + 1
+        half = (low + high) // 2
+        if _slope(float(meets[half]), w, move, slack, along, costs) < 0:
+            low = half + 1
         else:
-            high = middle
+            high = half
     left = float(meets[low - 1]) if low else 0.0
     right = float(meets[low]) if low < len(meets) else left + 1.0
     a, b = (_slope(t, w, move, slack, along, costs) for t in (left, right))

@@ -20,7 +20,7 @@ EVERY = slice(None)
 
 
 @dataclass(frozen=True)
-class Graph:
+class GateGraph:
     """The children of each node, `EXIT` where rows leave; children have higher numbers than their parents.
 
     A *terminal* is a place where rows leave: one for a leaf (whatever its gate would say), one for each missing child
@@ -31,7 +31,7 @@ class Graph:
     low: tuple[int, ...]
 
     @classmethod
-    def tree(cls, depth: int) -> Graph:
+    def tree(cls, depth: int) -> GateGraph:
         """A balanced tree with this many levels of nodes; the children of k are 2k + 1 (up) and 2k + 2 (low)."""
         n, inner = 2**depth - 1, 2 ** (depth - 1) - 1
         return cls(
@@ -40,7 +40,7 @@ class Graph:
         )
 
     @classmethod
-    def cascade(cls, n_stages: int) -> Graph:
+    def cascade(cls, n_stages: int) -> GateGraph:
         """A chain: up is the next stage, low the way out."""
         return cls((*range(1, n_stages), EXIT), (EXIT,) * n_stages)
 
@@ -106,12 +106,12 @@ class Graph:
         below = set(self.subtree(k))
         return tuple(number for number, (node, _) in enumerate(self.terminals) if node in below)
 
-    def keep(self, kept: NDArray[np.bool_]) -> Graph:
+    def keep(self, kept: NDArray[np.bool_]) -> GateGraph:
         """The graph of these nodes alone, renumbered in their order; ways to the others become exits."""
         number = np.where(kept, np.cumsum(kept) - 1, EXIT)
         at = np.flatnonzero(kept)
         up, low = np.asarray(self.up)[at], np.asarray(self.low)[at]
-        return Graph(
+        return GateGraph(
             tuple(int(number[c]) if c != EXIT else EXIT for c in up),
             tuple(int(number[c]) if c != EXIT else EXIT for c in low),
         )
@@ -125,7 +125,7 @@ def soft_gate(score: Floats, threshold: float, steepness: float) -> Floats:
 class Traversal:
     """The gates of all rows: `open[k]` is s^k. Leaves have none; memory is rows × inner nodes of `dtype`."""
 
-    def __init__(self, graph: Graph, n_rows: int, dtype: type = np.float64) -> None:
+    def __init__(self, graph: GateGraph, n_rows: int, dtype: type = np.float64) -> None:
         self.graph, self.n_rows, self.dtype = graph, n_rows, dtype
         self._place = {k: i for i, k in enumerate(graph.inner)}
         self._open: Floats = np.full((len(graph.inner), n_rows), 0.5, dtype)

@@ -1,4 +1,4 @@
-"""Windows: some rows of some columns of a design, seen only through products, so that they may lie elsewhere.
+"""Windows: some rows of some columns of a design, seen only through products, so that they may be remote.
 
 Where the columns are here, a window is an array; where they are far, it is a name for questions to the design.
 """
@@ -97,17 +97,17 @@ class Asked:
         return self._last[1]
 
     def sums(self, values: Floats) -> Floats:
-        found = self.design.sums(self._spread(values), self.columns)
+        found = self.design.sums(self._scattered(values), self.columns)
         return found - np.multiply.outer(self.centre, values.sum(axis=0))
 
     def gram(self, weight: Floats) -> Floats:
         return self.bordered(weight)[:-1, :-1]
 
     def bordered(self, weight: Floats) -> Floats:
-        spread, m = self._spread(weight), len(self.columns)
+        scattered, m = self._scattered(weight), len(self.columns)
         found, centre = np.zeros((m + 1, m + 1)), self.centre
-        total, sums = float(weight.sum()), self.design.sums(spread, self.columns)
-        found[:m, :m] = self.design.gram(spread, self.columns)
+        total, sums = float(weight.sum()), self.design.sums(scattered, self.columns)
+        found[:m, :m] = self.design.gram(scattered, self.columns)
         found[:m, :m] -= np.outer(sums, centre) + np.outer(centre, sums) - total * np.outer(centre, centre)
         found[:m, m] = found[m, :m] = sums - total * centre
         found[m, m] = total
@@ -121,8 +121,8 @@ class Asked:
         mine = self.rows if rows is None else self.rows[rows]
         return Asked(self.design, self.columns[kept], mine, self.centre[kept])
 
-    def _spread(self, values: Floats) -> Floats:
+    def _scattered(self, values: Floats) -> Floats:
         """Values of the window's rows among zeros for all others."""
-        spread = np.zeros((self.design.n_rows, *values.shape[1:]))
-        spread[self.rows] = values
-        return spread
+        scattered = np.zeros((self.design.n_rows, *values.shape[1:]))
+        scattered[self.rows] = values
+        return scattered

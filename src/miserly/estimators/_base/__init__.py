@@ -3,24 +3,36 @@
 from miserly.estimators._base._anytime import Anytime
 from miserly.estimators._base._base import PlanClassifier, PlanEstimator, PlanRegressor, dense_blocks, row_weights
 from miserly.estimators._base._categories import as_codes, find_categories
-from miserly.estimators._base._dictionary import DICTIONARY, FIRST_ROWS, Learners, TableElsewhere, order_of_columns
+from miserly.estimators._base._dictionary import DICTIONARY, FIRST_ROWS, Learners, RemoteTable, order_of_columns
+from miserly.estimators._base._eval_set import check_eval_set
+from miserly.estimators._base._graphs import GraphEstimator, HeldOutRows, Posed, Scorer
 from miserly.estimators._base._kernel_base import KernelClassifier, dense_rows
 from miserly.estimators._base._learner_base import LearnerEstimator
+from miserly.estimators._base._target import ClassTarget, NumberTarget, Reading, Target
 from miserly.estimators._base._two_classes import TwoClasses
 
 __all__ = [
     "DICTIONARY",
     "FIRST_ROWS",
     "Anytime",
+    "ClassTarget",
+    "GraphEstimator",
+    "HeldOutRows",
     "KernelClassifier",
     "LearnerEstimator",
     "Learners",
+    "NumberTarget",
     "PlanClassifier",
     "PlanEstimator",
     "PlanRegressor",
-    "TableElsewhere",
+    "Posed",
+    "Reading",
+    "RemoteTable",
+    "Scorer",
+    "Target",
     "TwoClasses",
     "as_codes",
+    "check_eval_set",
     "dense_blocks",
     "dense_rows",
     "find_categories",

@@ -15,6 +15,7 @@ from miserly.boosting import BinnedDataset
 from miserly.costs import CostTable
 from miserly.datasets import RowStream
 from miserly.estimators._base._categories import as_codes, find_categories
+from miserly.estimators._base._target import ClassTarget, NumberTarget, Target
 from miserly.plan import Charge, Plan, Trees, refuse_missing
 
 BLOCK_CELLS = 1 << 22
@@ -26,6 +27,7 @@ class PlanEstimator(BaseEstimator):
     cost_axis: ClassVar[str]
     plan_: Plan
     categories_: dict[str, tuple[Any, ...]]
+    numeric_labels: ClassVar[bool]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -145,6 +147,17 @@ class PlanEstimator(BaseEstimator):
         finite: Any = "allow-nan" if self.__sklearn_tags__().input_tags.allow_nan else True
         return {"dtype": [np.float64, np.float32], "ensure_all_finite": finite}
 
+    def _target_of(self, y: np.ndarray) -> Target:
+        """What is predicted: numbers, or the classes in y."""
+        raise NotImplementedError
+
+    def _fit_target(self, y: np.ndarray) -> Target:
+        """The same, and the classes are remembered."""
+        target = self._target_of(y)
+        if target.classes is not None:
+            self.classes_ = target.classes
+        return target
+
     def _category_notes(self) -> dict[str, Any]:
         """For the plan's notes: which code stands for which category."""
         return {"categories": {f: list(c) for f, c in self.categories_.items()}} if self.categories_ else {}
@@ -166,13 +179,22 @@ class PlanEstimator(BaseEstimator):
 
 
 class PlanRegressor(RegressorMixin, PlanEstimator):
-    """A regressor that answers with numbers."""
+    """A regressor: it predicts numbers."""
+
+    numeric_labels = True
+
+    def _target_of(self, y: np.ndarray) -> Target:
+        return NumberTarget()
 
 
 class PlanClassifier(ClassifierMixin, PlanEstimator):
     """A classifier: labels are part of the plan."""
 
     classes_: np.ndarray
+    numeric_labels = False
+
+    def _target_of(self, y: np.ndarray) -> Target:
+        return ClassTarget(self._find_classes(y))
 
     def predict_proba(self, X: Any, budget: float | None = None, confidence: float | None = None) -> np.ndarray:
         """Probability of each class, in the order of `classes_`."""

@@ -86,7 +86,7 @@ class Learners:
         return self.number[used], raw[used], bias
 
 
-class TableElsewhere(ABC):
+class RemoteTable(ABC):
     """Rows that are not in this process, as learners need them; `y` and `weight` (or None) are here."""
 
     shape: tuple[int, int]
@@ -114,7 +114,7 @@ def find_learners(
     dictionary: Any, costs: CostTable, X: Any, y: np.ndarray, sample_weight: Floats | None = None
 ) -> Learners:
     """The learners that a `dictionary` parameter names, over checked data X whose columns `costs` is bound to."""
-    far = isinstance(X, TableElsewhere)
+    far = isinstance(X, RemoteTable)
     if dictionary is None:
         order = X.order() if far else order_by_content(X)
         raw = RawFeatures(np.arange(X.shape[1]))
@@ -162,7 +162,7 @@ def _fitted(model: Any, costs: CostTable, X: Any, y: np.ndarray, sample_weight: 
         by_name = own.named and costs.named and own.each is None
         model.set_params(costs=own.bind(costs.features) if by_name else own)
     weighted = sample_weight is not None and "sample_weight" in inspect.signature(model.fit).parameters
-    if isinstance(X, TableElsewhere):
+    if isinstance(X, RemoteTable):
         X.fitted(model, weighted)
     else:
         model.fit(X, y, **({"sample_weight": sample_weight} if weighted else {}))
@@ -196,7 +196,7 @@ def order_by_content(X: Any) -> NDArray[np.intp]:
 
 
 def order_of_columns(head: np.ndarray, contents: Callable[[], Sequence[Any]]) -> NDArray[np.intp]:
-    """The order of columns by their first rows, or, where these tie, by what is in them, which is told as keys."""
+    """The order of columns by their first rows, or, where these tie, by what is in them, given as keys."""
     order = np.lexsort(head[::-1])
     if head.shape[1] > 1 and (head[:, order[1:]] == head[:, order[:-1]]).all(axis=0).any():
         keys = contents()

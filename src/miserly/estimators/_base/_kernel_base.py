@@ -51,10 +51,10 @@ class KernelClassifier(PlanClassifier):
         """Gamma as scikit-learn understands it."""
         if not isinstance(self.gamma, str):
             return float(self.gamma)
-        spread = 1.0
+        variance = 1.0
         if self.gamma == "scale":
-            spread = float(X.multiply(X).mean() - X.mean() ** 2) if issparse(X) else float(X.var())
-        return 1.0 / (X.shape[1] * spread) if spread > 0 else 1.0
+            variance = float(X.multiply(X).mean() - X.mean() ** 2) if issparse(X) else float(X.var())
+        return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
 
     def _kernel(self, gamma: float) -> KernelFunction:
         return RBF(gamma) if self.kernel == "rbf" else Polynomial(gamma, float(self.coef0), int(self.degree))

@@ -8,18 +8,19 @@ import numpy as np
 
 from miserly._typing import Floats
 from miserly.boosting import backend_for
-from miserly.estimators._base._base import PlanEstimator, PlanRegressor
+from miserly.estimators._base._base import PlanEstimator
 from miserly.estimators._base._dictionary import Learners, find_learners, reads_missing
+from miserly.estimators._base._target import Target
 
 MOST = 1e150
 
 
 class Ready(NamedTuple):
-    """Learners over the rows of a fit, their labels, targets (row × output) and weights."""
+    """Learners over the rows of a fit, their labels, what is predicted, and weights."""
 
     learners: Learners
     y: np.ndarray
-    targets: Floats
+    target: Target
     weights: Floats
 
 
@@ -34,21 +35,21 @@ class LearnerEstimator(PlanEstimator):
         return tags
 
     def _ready(self, X: Any, y: Any, sample_weight: Any, backend: Any) -> Ready:
-        """Checked data as learners. Rows elsewhere stay there; labels and weights come."""
+        """Checked data as learners. Remote rows stay where they are; labels and weights come."""
         X, y, weights = self._taken(X, y, sample_weight, backend)
         if self.categories_ and self.dictionary is None:
             raise ValueError(
                 f"{type(self).__name__} over raw features is linear and cannot read categories as numbers: "
                 f"{sorted(self.categories_)}. Give one column per category, or a dictionary of trees."
             )
-        if isinstance(self, PlanRegressor) and np.abs(y).max() > MOST:
+        if self.numeric_labels and np.abs(y).max() > MOST:
             raise ValueError(f"y has numbers beyond {MOST:g}, whose squares cannot be added up. Divide y by something.")
-        targets = self._targets(y)
+        target = self._fit_target(y)
         learners = find_learners(self.dictionary, self._bound_costs(), X, y, weights)
-        return Ready(learners, y, targets, np.ones(len(y)) if weights is None else weights)
+        return Ready(learners, y, target, np.ones(len(y)) if weights is None else weights)
 
     def _taken(self, X: Any, y: Any, sample_weight: Any, backend: Any) -> tuple[Any, np.ndarray, Floats | None]:
-        numeric = isinstance(self, PlanRegressor)
+        numeric = self.numeric_labels
         backend = backend_for(X) if backend is None else backend
         if backend is None:
             return self._fit_data(X, y, sample_weight, y_numeric=numeric)
@@ -58,7 +59,3 @@ class LearnerEstimator(PlanEstimator):
         self.categories_ = backend.categories
         table = backend.table()
         return table, table.y, table.weight
-
-    def _targets(self, y: np.ndarray) -> Floats:
-        """What is fitted, row × output."""
-        raise NotImplementedError

@@ -3,11 +3,11 @@
 A row is mapped to dimensions that are sums of cost-sensitive trees, φ^s = Σ_t h_t^s, and a linear SVM stands on them.
 Each dimension starts with a tree of the Greedy Miser; each later tree minimises ½ mean (g + h)² + λ · (price of what
 it is first to use), with g the gradient of the SVM's soft errors on rows that it was not fitted to, through its
-optimality conditions (`solvers.nested_svm`). After S dimensions λ is halved and S more are appended. Before anything
+optimality conditions (`_nested_svm`). After S dimensions λ is halved and S more are appended. Before anything
 is bought, trees and SVM are stored as a stage: what is answered if the money ends here.
 
-Where evaluating so many trees is dear, the miser does not begin anew at each λ, it goes on: S/2 trees, together one
-dimension, then λ falls by √2.
+Where evaluating so many trees is expensive, the miser does not start again at each λ, it goes on: S/2 trees, together
+one dimension, then λ falls by √2.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from miserly._typing import Floats
 from miserly.boosting import BinnedData, Boosted, Limits, LocalBackend, ModelPricing, Round, Settings, bin_data, boost
 from miserly.costs import CostTable, set_bits
-from miserly.estimators._base import Anytime, PlanClassifier, constraints
+from miserly.estimators._base import Anytime, PlanClassifier, check_eval_set, constraints
 from miserly.estimators.afr._nested_svm import NestedSVM
 from miserly.kernels.threads import threads
 from miserly.plan import EXIT, Node, Plan, stack_trees
@@ -36,7 +36,7 @@ START_RATE = 0.1
 LEAST_C, MOST_C, STEP_OF_C, MOST_STEP = 1e-3, 1e3, 10.0, 0.5
 ENOUGH_TO_CALIBRATE = 50
 RISE, MOST_RISE, MOST_HALVES = 1.25, 4.0, 5
-DEAR = 0.1  # of what is spent, for evaluating a level's trees
+EXPENSIVE = 0.1  # of what is spent, for evaluating a level's trees
 FROM_HERE = Boosted(np.zeros(1), 0.0, (), ())
 
 
@@ -79,7 +79,7 @@ class _SoftErrors:
     """AFR's loss as a function of one dimension, in units of the score.
 
     The gradient is divided by |w_s|, so that what a tree gains compares with λ whatever the size of w. The curvature
-    told with it, the mean one of the validation rows' loss, makes a step a part of what a row's score must move.
+    given with it, the mean one of the validation rows' loss, makes a step a part of what a row's score must move.
     """
 
     n_outputs = 1
@@ -147,7 +147,7 @@ class _Machine:
         return AFRStage(self.output, trees, dims, w, b, svm.penalty, scale, offset)
 
 
-class _Growth:
+class _AFRGrowth:
     """The fit: the outer loop is λ, the inner loop the classes, which share what is bought."""
 
     def __init__(
@@ -159,7 +159,7 @@ class _Growth:
         self.stages: list[AFRStage] = []
         self.trace: list[tuple[float, ...]] = []
         self.evaluation, self.n_stored = float(np.max(costs.evaluation, initial=0.0)), 0
-        self.shop = ModelPricing(costs, 0.0)
+        self.pricing = ModelPricing(costs, 0.0)
         self.cheapest = min((p for p in costs.price_list if p > 0), default=1.0)
         self.goes_on, self.n_rounds = False, model.n_dims
 
@@ -168,68 +168,68 @@ class _Growth:
         lam = self._first_tradeoff() if self.model.tradeoff0 is None else float(self.model.tradeoff0)
         done = 0.0
         while done < self.model.n_levels:
-            self.goes_on = self._is_dear()
+            self.goes_on = self._evaluation_dominates()
             halves = 0.5 if self.goes_on else 1.0
             self.n_rounds = math.ceil(halves * self.model.n_dims)
             while self._leaps(lam) and self._fill(lam):
                 pass
             self._levels(lam)
-            if all(machine.idle for machine in self.machines) and (lam == 0.0 or self.shop.owned.all()):
+            if all(machine.idle for machine in self.machines) and (lam == 0.0 or self.pricing.owned.all()):
                 break
             lam /= 2.0**halves
             done += halves
         self.store()
 
-    def _is_dear(self) -> bool:
-        """Whether evaluating the trees of a level costs too much of what is spent for the next level to begin anew."""
+    def _evaluation_dominates(self) -> bool:
+        """Whether evaluating the trees of a level costs too much of what is spent for the next level to start again."""
         n_trees = len(self.machines) * self.model.n_dims * (1 + self.model.n_trees_per_dim)
-        return self.evaluation * n_trees > DEAR * (self._spent(self.shop) + self.evaluation * len(self.tables))
+        return self.evaluation * n_trees > EXPENSIVE * (self._spent(self.pricing) + self.evaluation * len(self.tables))
 
     def _levels(self, lam: float) -> None:
-        self.shop = self._shop(lam)
+        self.pricing = self._pricing_at(lam)
         for machine in self.machines:
             self._level(machine)
-        if self.shop.evaluation:
+        if self.pricing.evaluation:
             self.store()
 
-    def _shop(self, lam: float) -> ModelPricing:
+    def _pricing_at(self, lam: float) -> ModelPricing:
         """What is owned already is free."""
-        shop = ModelPricing(self.costs, lam)
-        shop.own(np.flatnonzero(self.shop.owned))
-        return shop
+        pricing = ModelPricing(self.costs, lam)
+        pricing.own(np.flatnonzero(self.pricing.owned))
+        return pricing
 
-    def _spent(self, shop: ModelPricing) -> float:
-        return math.fsum(p for p, owned in zip(self.costs.price_list, shop.owned) if owned)
+    def _spent(self, pricing: ModelPricing) -> float:
+        return math.fsum(p for p, owned in zip(self.costs.price_list, pricing.owned) if owned)
 
     def _leaps(self, lam: float) -> bool:
         """Whether the first trees of a level would multiply what is spent, so that budgets between get nothing."""
-        spent = self._spent(self.shop)
+        spent = self._spent(self.pricing)
         return bool(spent) and self._bought_at(lam) > MOST_RISE * spent
 
     def _bought_at(self, lam: float) -> float:
         """What all that is owned costs after the first trees of a level."""
-        shop = self._shop(lam)
+        pricing = self._pricing_at(lam)
         for machine in self.machines:
-            self._start(machine, self.n_rounds, shop)
-        return self._spent(shop)
+            self._start(machine, self.n_rounds, pricing)
+        return self._spent(pricing)
 
     def _fill(self, lam: float) -> bool:
         """A level with the features that leave no gap, at the first λ, down to a small part, at which one pays."""
-        everything, spent = self.binned, self._spent(self.shop)
+        everything, spent = self.binned, self._spent(self.pricing)
         self.binned = self._within_reach()
         for halves in range(MOST_HALVES):
             if self._bought_at(lam / 2.0**halves) > spent:
                 self._levels(lam / 2.0**halves)
                 break
         self.binned = everything
-        return self._spent(self.shop) > spent
+        return self._spent(self.pricing) > spent
 
     def _within_reach(self) -> BinnedData:
         """The data with those features that do not multiply what is spent; with all before the first purchase."""
-        spent = self._spent(self.shop)
+        spent = self._spent(self.pricing)
         if not spent:
             return self.binned
-        missing = np.array(self.costs.price_list) * ~self.shop.owned
+        missing = np.array(self.costs.price_list) * ~self.pricing.owned
         prices = [math.fsum(missing[a] for a in set_bits(mask)) for mask in self.costs.feature_masks]
         usable = np.array(prices) <= (MOST_RISE - 1.0) * spent
         return replace(self.binned, n_bins=np.where(usable, self.binned.n_bins, 0))
@@ -238,7 +238,7 @@ class _Growth:
         """The largest λ, by halves from where nothing can pay, at which the first tree of some class pays."""
         lam, least = 1.0 / self.cheapest, 1e-12 / max(*self.costs.price_list, self.cheapest)
         while lam > least:
-            if any(self._start(machine, 1, self._shop(lam)).rounds for machine in self.machines):
+            if any(self._start(machine, 1, self._pricing_at(lam)).rounds for machine in self.machines):
                 break
             lam /= 2.0
         return lam if any(self.costs.price_list) else 0.0
@@ -248,14 +248,14 @@ class _Growth:
         svm = machine.svm
         n_dims, n_trees, C, changed = svm.n_dims, len(machine.trees), svm.penalty, machine.changed
         score = machine.score
-        n_owned, figure, first = int(self.shop.owned.sum()), machine.errors(), len(self.tables)
+        n_owned, figure, first = int(self.pricing.owned.sum()), machine.errors(), len(self.tables)
         n_stages, n_stored = len(self.stages), self.n_stored
-        self._start(machine, self.n_rounds, self.shop, keep=True)
-        if not machine.idle or int(self.shop.owned.sum()) > n_owned:
+        self._start(machine, self.n_rounds, self.pricing, keep=True)
+        if not machine.idle or int(self.pricing.owned.sum()) > n_owned:
             machine.learn_penalty()
             for s in range(n_dims, svm.n_dims):
                 self._improve(machine, s)
-        machine.idle = int(self.shop.owned.sum()) == n_owned and not machine.errors() < figure
+        machine.idle = int(self.pricing.owned.sum()) == n_owned and not machine.errors() < figure
         if machine.idle:
             svm.keep(n_dims)
             svm.penalty, machine.changed, machine.score = C, changed, score
@@ -263,7 +263,7 @@ class _Growth:
             self.stages[n_stages:] = [stage for stage in self.stages[n_stages:] if stage.output != machine.output]
             self.n_stored = n_stored
 
-    def _start(self, machine: _Machine, n_rounds: int, shop: ModelPricing, keep: bool = False) -> Boosted:
+    def _start(self, machine: _Machine, n_rounds: int, pricing: ModelPricing, keep: bool = False) -> Boosted:
         """Rounds of the Greedy Miser: from nothing, each tree that is kept begins a dimension; or from where the last
         ones ended, and they are one dimension."""
         svm = machine.svm
@@ -272,7 +272,7 @@ class _Growth:
 
         def after(this: Round, _: Any) -> bool:
             [table], [tree] = this.tables, this.trees
-            if tree.bought or self._is_dearer():
+            if tree.bought or self._evaluation_has_risen():
                 self.store()
             table["value"] /= unit
             column = np.concatenate([loss.step / unit, self._of_held_out(table)])
@@ -286,7 +286,7 @@ class _Growth:
             self._keep(machine, table, svm.n_dims - 1)
             return False
 
-        return self._boost(self.binned, shop, loss, loss.score, n_rounds, START_RATE, after if keep else None)
+        return self._boost(self.binned, pricing, loss, loss.score, n_rounds, START_RATE, after if keep else None)
 
     def _improve(self, machine: _Machine, s: int) -> None:
         """Trees along the gradient of the soft errors, until there are more errors on the rows held out."""
@@ -301,9 +301,9 @@ class _Growth:
             svm.change(s, new)
             if machine.errors() > errors:
                 svm.change(s, old)
-                self.shop.give_back()
+                self.pricing.give_back()
                 return True
-            if tree.bought or self._is_dearer():
+            if tree.bought or self._evaluation_has_risen():
                 svm.change(s, old)
                 self.store()
                 svm.change(s, new)
@@ -314,14 +314,14 @@ class _Growth:
 
         if svm.w[s]:
             how = (self.model.n_trees_per_dim, self.model.learning_rate)
-            self._boost(self._within_reach(), self.shop, _SoftErrors(svm, s), old, *how, after)
+            self._boost(self._within_reach(), self.pricing, _SoftErrors(svm, s), old, *how, after)
 
     def _boost(
-        self, data: BinnedData, shop: ModelPricing, loss: Any, score: Floats, n_rounds: int, rate: float, after: Any
+        self, data: BinnedData, pricing: ModelPricing, loss: Any, score: Floats, n_rounds: int, rate: float, after: Any
     ) -> Boosted:
         backend = LocalBackend(data, score, loss)
         backend.resume(score[None, : data.n_rows], {})
-        return boost(backend, shop, Settings(n_rounds, rate, self.limits), 1, after, FROM_HERE)
+        return boost(backend, pricing, Settings(n_rounds, rate, self.limits), 1, after, FROM_HERE)
 
     def _keep(self, machine: _Machine, table: Table, s: int) -> None:
         machine.trees.append(len(self.tables))
@@ -336,10 +336,10 @@ class _Growth:
     def _of_held_out(self, table: Table) -> Floats:
         return stack_trees([table]).evaluate(self.held_out, 0)
 
-    def _is_dearer(self) -> bool:
+    def _evaluation_has_risen(self) -> bool:
         """Whether evaluating the trees since the last stage has raised the cost by so much that it is worth a stage."""
         now, before = (self.evaluation * n for n in (len(self.tables), self.n_stored))
-        return now - before > (RISE - 1.0) * (self._spent(self.shop) + now)
+        return now - before > (RISE - 1.0) * (self._spent(self.pricing) + now)
 
     def store(self) -> None:
         """How the classes that changed since they were stored last are read now."""
@@ -419,7 +419,7 @@ class AFRClassifier(Anytime, PlanClassifier):
         held_out = X[order[n_seen:]]
         y, mu, seen = y[order], mu[order], order[:n_seen]
         if eval_set is not None:
-            held_out, y_held = self._eval_data(eval_set)
+            held_out, y_held, _ = check_eval_set(self, eval_set)
             y, mu = np.concatenate([y, y_held]), np.concatenate([mu, np.ones(len(y_held))])
         held_out = np.ascontiguousarray(held_out.toarray() if issparse(held_out) else held_out)
         positive = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
@@ -430,7 +430,7 @@ class AFRClassifier(Anytime, PlanClassifier):
                 _Machine(k, NestedSVM(np.where(y == label, 1.0, -1.0), mu, n_train, n_seen - n_train, self.C / n_train))
                 for k, label in enumerate(positive)
             ]
-            growth = _Growth(self, machines, data, held_out, costs)
+            growth = _AFRGrowth(self, machines, data, held_out, costs)
             growth.run()
         self.stages_ = growth.stages
         self.trace_ = np.array(growth.trace)
@@ -452,22 +452,11 @@ class AFRClassifier(Anytime, PlanClassifier):
         part = np.empty(len(y), np.intp)
         for label in self.classes_:
             rows = shuffled[y[shuffled] == label]
-            turn = np.arange(len(rows)) % 10
-            part[rows] = np.where(turn % 2 == 0, 0, np.where((turn == 9) & hold_out, 2, 1))
+            place = np.arange(len(rows)) % 10
+            part[rows] = np.where(place % 2 == 0, 0, np.where((place == 9) & hold_out, 2, 1))
         return np.argsort(part, kind="stable"), int((part == 0).sum()), int((part < 2).sum())
 
-    def _eval_data(self, eval_set: Any) -> tuple[Any, np.ndarray]:
-        if not isinstance(eval_set, tuple) or len(eval_set) != 2:
-            raise ValueError("eval_set is validation data: (X, y).")
-        X, y = self._checked(eval_set[0]), np.asarray(eval_set[1])
-        if y.shape != (X.shape[0],):
-            raise ValueError(f"eval_set has {X.shape[0]} rows in X and {y.size} in y. Give one label per row.")
-        unknown = np.setdiff1d(y, self.classes_)
-        if len(unknown):
-            raise ValueError(f"The validation data have classes that the training data have not: {unknown[:5]}.")
-        return X, y
-
-    def _plan(self, growth: _Growth, costs: CostTable, prior: Floats) -> Plan:
+    def _plan(self, growth: _AFRGrowth, costs: CostTable, prior: Floats) -> Plan:
         """A chain of open gates: each stage replaces the scores of the classes that changed."""
         n = len(growth.stages)
         nodes = [

@@ -18,7 +18,7 @@ from miserly._typing import Floats
 from miserly.solvers import Inside, minimise
 
 EXACT = 1e-9
-FIRST_ROOM = 8
+FIRST_DIMS = 8
 
 
 class NestedSVM:
@@ -29,18 +29,18 @@ class NestedSVM:
 
     def __init__(self, y: Floats, weights: Floats, n_train: int, n_valid: int, C: float = 1.0, a: float = 5.0) -> None:
         self.y, self.weights, self.n_train, self.n_seen, self.a = y, weights, n_train, n_train + n_valid, a
-        self._room = np.zeros((len(y), FIRST_ROOM), order="F")
+        self._buffer = np.zeros((len(y), FIRST_DIMS), order="F")
         self.n_dims = 0
-        self._inside = Inside(self._room[:n_train, :0], y[:n_train], C, weights[:n_train])
+        self._inside = Inside(self._buffer[:n_train, :0], y[:n_train], C, weights[:n_train])
         self._w: Floats = np.zeros(0)
         self._b = 0.0
         self._changed: set[int] = set()
-        self._settled = False
+        self._current = False
 
     @property
     def phi(self) -> Floats:
         """The representation of all rows: row × dimension."""
-        return self._room[:, : self.n_dims]
+        return self._buffer[:, : self.n_dims]
 
     @property
     def penalty(self) -> float:
@@ -50,43 +50,43 @@ class NestedSVM:
     @penalty.setter
     def penalty(self, value: float) -> None:
         self._inside.C = value
-        self._settled = False
+        self._current = False
 
     def add(self, column: Floats) -> None:
         """One more dimension."""
-        if self.n_dims == self._room.shape[1]:
-            room = np.zeros((len(self.y), 2 * self.n_dims), order="F")
-            room[:, : self.n_dims] = self._room
-            self._room = room
+        if self.n_dims == self._buffer.shape[1]:
+            buffer = np.zeros((len(self.y), 2 * self.n_dims), order="F")
+            buffer[:, : self.n_dims] = self._buffer
+            self._buffer = buffer
         self._changed.add(self.n_dims)
-        self._settled = False
+        self._current = False
         self.n_dims += 1
         self.change(self.n_dims - 1, column)
 
     def change(self, s: int, column: Floats) -> None:
         """Other values of one dimension, for all rows or for the first ones."""
-        matters = not np.array_equal(self._room[: self.n_train, s], column[: self.n_train])
-        self._room[: len(column), s] = column
+        matters = not np.array_equal(self._buffer[: self.n_train, s], column[: self.n_train])
+        self._buffer[: len(column), s] = column
         if matters:
             self._changed.add(s)
-            self._settled = False
+            self._current = False
 
     def keep(self, n_dims: int) -> None:
         """Take the later dimensions off."""
         self.n_dims = n_dims
         self._changed = {s for s in self._changed if s < n_dims}
-        self._settled = False
+        self._current = False
 
     # ---- the answer -------------------------------------------------------------------------------------------
 
     @property
     def w(self) -> Floats:
-        self._settle()
+        self._minimise()
         return self._w
 
     @property
     def b(self) -> float:
-        self._settle()
+        self._minimise()
         return self._b
 
     @property
@@ -94,11 +94,11 @@ class NestedSVM:
         """J of all rows."""
         return np.asarray(self.phi @ self.w + self.b)
 
-    def _settle(self) -> None:
+    def _minimise(self) -> None:
         """Newton's steps from the last answer; where sums of rows that came and went have drifted, from fresh ones."""
-        if self._settled:
+        if self._current:
             return
-        Z = self._room[: self.n_train, : self.n_dims]
+        Z = self._buffer[: self.n_train, : self.n_dims]
         self._inside.with_columns(Z, np.array(sorted(self._changed), np.intp))
         start = np.zeros(self.n_dims)
         kept = min(len(self._w), self.n_dims)
@@ -108,20 +108,20 @@ class NestedSVM:
             self._inside.forget()
             self._w, self._b, _ = minimise(self._inside, self._w, self._b)
         self._changed.clear()
-        self._settled = True
+        self._current = True
 
     @property
     def violation(self) -> float:
         """The largest entry of the inner gradient, against the largest of the two forces that cancel in it."""
         mu, Z, C = self.weights[: self.n_train], self._inside.Z, self.penalty
-        pull = C * mu * self.y[: self.n_train] * np.maximum(0.0, self._slack)
-        force = pull @ Z
+        forces = C * mu * self.y[: self.n_train] * np.maximum(0.0, self._slack)
+        force = forces @ Z
         size = max(1.0, np.abs(self._w).max(initial=0.0), C * float(mu.sum()))
-        return max(float(np.abs(self._w - force).max(initial=0.0)), abs(float(pull.sum()))) / size
+        return max(float(np.abs(self._w - force).max(initial=0.0)), abs(float(forces.sum()))) / size
 
     @property
     def _slack(self) -> Floats:
-        Z = self._room[: self.n_train, : self.n_dims]
+        Z = self._buffer[: self.n_train, : self.n_dims]
         return np.asarray(1.0 - self.y[: self.n_train] * (Z @ self._w + self._b))
 
     # ---- the outer loss ---------------------------------------------------------------------------------------
@@ -140,20 +140,20 @@ class NestedSVM:
         """Σ_V μ σ(yJ)."""
         return float(self.weights[self.valid] @ self.soft_errors(self.valid))
 
-    def pulls(self, rows: slice) -> Floats:
+    def score_gradient(self, rows: slice) -> Floats:
         """∂ℓ/∂J of some rows, if these are what the loss counts."""
         soft = self.soft_errors(rows)
         return np.asarray(-self.a * self.weights[rows] * self.y[rows] * soft * (1.0 - soft))
 
     def adjoint(self, rows: slice) -> tuple[Floats, float]:
         """v and its last entry, v_b, for a loss over some rows."""
-        self._settle()
+        self._minimise()
         inside = self._inside
         if not inside.rows.any():
             return np.zeros(self.n_dims), 0.0
-        pulls, centre = self.pulls(rows), inside.centre
-        total = float(pulls.sum())
-        v = inside.inverse(pulls @ self.phi[rows] - total * centre)
+        score_gradient, centre = self.score_gradient(rows), inside.centre
+        total = float(score_gradient.sum())
+        v = inside.inverse(score_gradient @ self.phi[rows] - total * centre)
         return v, total / float(inside.mu.sum()) - float(centre @ v)
 
     def slope(self, s: int) -> Floats:
@@ -161,7 +161,7 @@ class NestedSVM:
         v, v_b = self.adjoint(self.valid)
         train = slice(0, self.n_train)
         own = self.y[train] * self._slack * v[s] - self.w[s] * (self.phi[train] @ v + v_b)
-        return np.concatenate([self._inside.mu * own, self.pulls(self.valid) * self.w[s]])
+        return np.concatenate([self._inside.mu * own, self.score_gradient(self.valid) * self.w[s]])
 
     def slope_of_penalty(self, rows: slice | None = None) -> float:
         """∂ℓ/∂C, also for a loss over other rows than V."""

@@ -99,12 +99,13 @@ class _ASTC(LearnerEstimator):
         self.min_samples_leaf = min_samples_leaf
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, backend: Any = None) -> Self:
-        """Grow the tree. A `backend` holds the rows elsewhere; for Dask collections it is found."""
+        """Grow the tree. A `backend` holds remote rows; for Dask collections it is found."""
         nodes: list[Node | None] = []
-        learners, _, targets, weight = self._ready(X, y, sample_weight, backend)
+        learners, y, target, weight = self._ready(X, y, sample_weight, backend)
+        targets = target.encode(y)
         with closing(learners.design), threads(None, len(weight) * self.n_features_in_):
             grower = _Grower(self, learners, targets, weight)
-            self._settle(grower.grow(), learners, grower, nodes)
+            self._append_nodes(grower.grow(), learners, grower, nodes)
         self.plan_ = self._plan(learners, tuple(node for node in nodes if node), targets, weight)
         return self
 
@@ -117,7 +118,7 @@ class _ASTC(LearnerEstimator):
         unit = prices[0] if prices else float(np.max(costs.evaluation)) or 1.0
         return np.geomspace(1.0, 64.0, n_points) * unit
 
-    def _settle(self, branch: _Branch, learners: Learners, grower: _Grower, nodes: list[Node | None]) -> int:
+    def _append_nodes(self, branch: _Branch, learners: Learners, grower: _Grower, nodes: list[Node | None]) -> int:
         """Append the plan's nodes of a branch, parents before children; tells the first one's number.
 
         A gate looks at the score itself where that says the same as the routing direction, to full precision.
@@ -128,7 +129,7 @@ class _ASTC(LearnerEstimator):
         weights, bias = branch.weights @ matrix, branch.intercept @ matrix + offset
         ways: dict[str, Any] = {}
         if branch.routing is not None:
-            ways["passed"], ways["failed"] = (self._settle(c, learners, grower, nodes) for c in branch.children)
+            ways["passed"], ways["failed"] = (self._append_nodes(c, learners, grower, nodes) for c in branch.children)
             ways["gate"] = Gate.above(branch.threshold)
         by_score = matrix.size == 1 and matrix[0, 0] > GATE_BY_SCORE * abs(offset[0])
         if branch.routing is not None and by_score:
@@ -179,10 +180,10 @@ class _Grower:
     def __init__(self, model: _ASTC, learners: Learners, targets: Floats, weight: Floats) -> None:
         self.model, self.learners, self.design = model, learners, learners.design
         self.targets, self.weight = targets, weight
-        self.middle = weight @ targets / weight.sum()
-        spread = math.sqrt(float(weight @ ((targets - self.middle) ** 2).sum(axis=1)) / float(weight.sum()))
-        self.spread = spread if spread > NOTHING * float(np.abs(targets).max()) else 1.0
-        self.y = (targets - self.middle) / self.spread
+        self.mean = weight @ targets / weight.sum()
+        std = math.sqrt(float(weight @ ((targets - self.mean) ** 2).sum(axis=1)) / float(weight.sum()))
+        self.std = std if std > NOTHING * float(np.abs(targets).max()) else 1.0
+        self.y = (targets - self.mean) / self.std
         self.needs = learners.needs.T & (np.array(learners.costs.price_list) > 0)
         self.rank = np.argsort(np.lexsort((self.design.scale, self.design.centre)))
         self.fees = np.array(learners.evaluation)
@@ -196,7 +197,7 @@ class _Grower:
 
     def scores(self, branch: _Branch) -> Floats:
         """What a branch predicts for all rows, in the targets' own units."""
-        return self.middle + self.spread * (self.design.scores(branch.weights) + branch.intercept)
+        return self.mean + self.std * (self.design.scores(branch.weights) + branch.intercept)
 
     def _grow(self, branch: _Branch, before: Floats, level: int, number: int) -> None:
         """Choose the branch's learners, then send its rows to two children. `before` is the parent's prediction."""
@@ -225,8 +226,8 @@ class _Grower:
         total = float(branch.share.sum())
         share = branch.share / total
         rest = self.y - before
-        middle = share @ rest
-        rest = rest - middle
+        local_mean = share @ rest
+        rest = rest - local_mean
         error = float(share @ (rest**2).sum(axis=1))
         means = self.design.sums(share)
         gram = self.design.gram(share)
@@ -236,13 +237,13 @@ class _Grower:
         moment = self.design.sums(share[:, None] * rest)
         picked = Selection(gram, moment, floor, self.model.l2_regularization / total)
         bar = _Bar(error, penalty / total)
-        self._shop(branch, picked, budget, bar)
+        self._buy(branch, picked, budget, bar)
         beta = picked.coefficients()
         branch.weights[picked.chosen] += beta
-        branch.intercept = branch.intercept + middle - means[picked.chosen] @ beta
-        lowered = float((middle**2).sum())
+        branch.intercept = branch.intercept + local_mean - means[picked.chosen] @ beta
+        lowered = float((local_mean**2).sum())
         branch.changed = bool(picked.chosen) or lowered > bar.after(0.0)
-        branch.gain = (lowered + picked.explained()) * total / float(self.weight.sum()) * self.spread**2
+        branch.gain = (lowered + picked.explained()) * total / float(self.weight.sum()) * self.std**2
 
     def _penalty_at(self, level: int) -> float:
         """Of all learners at all nodes of a level, chance makes the best look this many times the error's variance."""
@@ -250,7 +251,7 @@ class _Grower:
             return float(self.model.penalty)
         return 2.0 * max(1.0, math.log(max(1, self.design.n_columns)) + level * math.log(2.0))
 
-    def _shop(self, branch: _Branch, picked: Selection, budget: float, bar: _Bar) -> None:
+    def _buy(self, branch: _Branch, picked: Selection, budget: float, bar: _Bar) -> None:
         """Take what is free and helps, then buy what helps most per price, until the budget or the use is at an end."""
         purse = _Purse(self.learners, budget)
         while True:
@@ -350,16 +351,13 @@ class ASTCRegressor(PlanRegressor, _ASTC):
     a coefficient must take off the summed squared error: "auto" is twice the logarithm of the number of learners times
     nodes of the level, 0 the paper's rule to spend all that the budget allows. `l2_regularization` shrinks a node's
     change of each weight as so many more rows would that speak for its parent's (learners in standard units); the paper
-    has 0. `threshold="half"` sends half the rows either way, as the paper; "otsu" parts scores where they fall apart,
-    also far from the middle. `soft` trains with rows that go both ways, the more so the higher the `temperature` (in
+    has 0. `threshold="half"` sends half the rows either way, as the paper; "otsu" splits scores where they fall apart,
+    also far from the mean. `soft` trains with rows that go both ways, the more so the higher the `temperature` (in
     standard deviations of y); predictions go one way. No node is made for fewer rows than `min_samples_leaf`.
     """
 
-    def _targets(self, y: np.ndarray) -> Floats:
-        return y.astype(np.float64)[:, None]
-
     def _calibration(self, branch: _Branch, grower: _Grower) -> tuple[Floats, Floats]:
-        return np.eye(1) * grower.spread, grower.middle
+        return np.eye(1) * grower.std, grower.mean
 
     def _plan(self, learners: Learners, nodes: tuple[Node, ...], targets: Floats, weight: Floats) -> Plan:
         prior = weight @ targets / weight.sum()
@@ -373,11 +371,6 @@ class ASTCClassifier(PlanClassifier, _ASTC):
     regression on the scores), on the rows that come to it. Parameters as for `ASTCRegressor`.
     """
 
-    def _targets(self, y: np.ndarray) -> Floats:
-        self.classes_ = self._find_classes(y)
-        against = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
-        return np.where(y[:, None] == against, 1.0, -1.0)
-
     def _calibration(self, branch: _Branch, grower: _Grower) -> tuple[Floats, Floats]:
         rows = np.flatnonzero(branch.share)
         scores, member, weight = grower.scores(branch)[rows], grower.targets[rows] > 0, branch.share[rows]
@@ -386,7 +379,7 @@ class ASTCClassifier(PlanClassifier, _ASTC):
             matrix, offsets = np.array([[scale]]), np.array([offset])
         else:
             matrix, offsets = softmax_scaling(scores, member, weight)
-        return grower.spread * matrix, grower.middle @ matrix + offsets
+        return grower.std * matrix, grower.mean @ matrix + offsets
 
     def _plan(self, learners: Learners, nodes: tuple[Node, ...], targets: Floats, weight: Floats) -> Plan:
         counts, total = weight @ (targets > 0), float(weight.sum())

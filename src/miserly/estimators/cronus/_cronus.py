@@ -2,9 +2,9 @@
 
 Algorithm 2 finds the stages in closed form, each as if it were the last, under a tradeoff that falls to λ (δ) and with
 thresholds that keep a share of the rows; algorithm 1 then improves the stages in cycles, while gates get steeper. The
-objective is in `solvers.soft_cascade`. Other than in the paper, a rejected row is answered with the score of the stage
+objective is in `_soft_cascade`. Other than in the paper, a rejected row is answered with the score of the stage
 that rejected it, and ranks below all that went on (the paper says −1, which its loss does not know of); and steepness
-is relative to the spread of a stage's scores.
+is relative to the standard deviation of a stage's scores.
 """
 
 from __future__ import annotations
@@ -19,11 +19,21 @@ from sklearn.utils import check_random_state
 
 from miserly._typing import Floats
 from miserly.costs import CostTable
-from miserly.estimators._base import DICTIONARY, PlanClassifier, PlanRegressor, TwoClasses, constraints
+from miserly.estimators._base import (
+    DICTIONARY,
+    GraphEstimator,
+    HeldOutRows,
+    PlanRegressor,
+    Posed,
+    Reading,
+    Scorer,
+    TwoClasses,
+    check_eval_set,
+    constraints,
+)
 from miserly.estimators.cronus._soft_cascade import CascadeTask, SoftCascade
-from miserly.estimators.cstc import Elsewhere, GraphEstimator, Posed, Reading, Scorer
 from miserly.metrics import Metric
-from miserly.solvers import Design, Graph
+from miserly.solvers import Design, GateGraph
 
 SHARPENING = (5.0, 15.0, 50.0)
 
@@ -71,14 +81,14 @@ class _Cronus(GraphEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, eval_set: Any = None, backend: Any = None) -> Self:
         """Learn. `eval_set`, (X, y) or (X, y, qid), is what `tune` looks at; without it, a part of the rows.
 
-        A `backend` holds the rows elsewhere; for Dask collections it is found.
+        A `backend` holds remote rows; for Dask collections it is found.
         """
         posed = self._scaled(self._pose(X, y, sample_weight, backend))
         with closing(posed.learners.design):
-            self._settle(posed, eval_set)
+            self._solve(posed, eval_set)
         return self
 
-    def _settle(self, posed: Posed, eval_set: Any) -> None:
+    def _solve(self, posed: Posed, eval_set: Any) -> None:
         """Both algorithms, and the plan."""
         rho_last = self.rho if self.rho_last is None else self.rho_last
         self.choice_ = Choice(float(self.rho), float(rho_last), float(self.inflation))
@@ -101,7 +111,7 @@ class _Cronus(GraphEstimator):
     # ---- the two algorithms -----------------------------------------------------------------------------------
 
     def _initialised(self, posed: Posed, choice: Choice) -> SoftCascade:
-        """Algorithm 2. Targets have unit spread here, so λ, which is per unit of loss, is divided by it."""
+        """Algorithm 2. Targets have unit deviation here, so λ, which is per unit of loss, is divided by it."""
         positive = posed.targets[:, 0] > 0
         emphasis = posed.emphasis * np.where(positive, choice.positive_weight, 1.0)
         omega = posed.weights * emphasis
@@ -114,23 +124,21 @@ class _Cronus(GraphEstimator):
 
     def _scaled(self, posed: Posed) -> Posed:
         """Numbers brought to mean 0 and deviation 1, so that ρ means the same for all."""
-        self._middle, self._unit = 0.0, 1.0
-        if isinstance(self, PlanRegressor):
-            self._middle, self._unit = float(posed.share @ posed.targets[:, 0]), posed.spread or 1.0
-        return replace(posed, targets=(posed.targets - self._middle) / self._unit)
+        self._mean, self._unit = posed.target.unit(posed.targets, posed.share)
+        return replace(posed, targets=(posed.targets - self._mean) / self._unit)
 
     # ---- what is chosen with the fast initialisation ----------------------------------------------------------
 
     def _tuned(self, posed: Posed, eval_set: Any) -> Choice:
         """One setting after the other, each at its best on validation data with algorithm 2 alone (paper 3.4)."""
-        metric = self._metric(self.metric or ("auc" if isinstance(self, PlanClassifier) else None))
-        others: Elsewhere | _Part
+        metric = self._metric(self.metric or (None if posed.target.numeric else "auc"), posed.target)
+        others: HeldOutRows | _Part
         if eval_set is None:
             posed, others = self._held_out(posed, metric)
             parts: tuple[Any, ...] = (others, self._labels(posed)[others.rows], None)
         else:
-            X_val, y_val, qid = self._eval_parts(eval_set, metric)
-            parts = (Elsewhere(posed.learners, X_val), y_val, qid)
+            X_val, y_val, qid = check_eval_set(self, eval_set, qid=metric.name if metric.grouped else True)
+            parts = (HeldOutRows(posed.learners, X_val), y_val, qid)
         posed = replace(posed, gram=posed.learners.design.gram(posed.share))
         best = self.choice_
         figures: dict[Choice, float] = {}
@@ -141,7 +149,7 @@ class _Cronus(GraphEstimator):
             return figures[choice]
 
         for name, values in TRIED.items():
-            if name == "positive_weight" and not isinstance(self, PlanClassifier):
+            if name == "positive_weight" and posed.target.numeric:
                 continue
             best = max([best, *(replace(best, **{name: v}) for v in values)], key=figure)
         return best
@@ -156,15 +164,13 @@ class _Cronus(GraphEstimator):
         weights = posed.weights.copy()
         weights[rows] = 0.0
         left = posed.targets[weights > 0]
-        if not len(left) or (isinstance(self, PlanClassifier) and len(np.unique(left)) < 2):
+        if not len(left) or (not posed.target.numeric and len(np.unique(left)) < 2):
             raise ValueError("Too few rows to hold some out for tune=True. Give eval_set=(X, y), or tune=False.")
         return replace(posed, weights=weights), _Part(posed.learners.design, rows)
 
     def _labels(self, posed: Posed) -> np.ndarray:
         """y again."""
-        if isinstance(self, PlanClassifier):
-            return self.classes_[(posed.targets[:, 0] > 0).astype(np.intp)]
-        return posed.targets[:, 0] * self._unit + self._middle
+        return posed.target.decode(posed.targets * self._unit + self._mean)
 
     def _figure(self, posed: Posed, choice: Choice, metric: Metric, others: Any, y: Any, qid: Any) -> float:
         """A metric (the larger, the better) of the initialisation; orders are by stage first, then by score."""
@@ -177,11 +183,11 @@ class _Cronus(GraphEstimator):
         if metric.input == "score":
             scores = stage + 0.49 * scores / (1.0 + np.abs(scores))
             reading = replace(reading, matrix=np.eye(1), offset=np.zeros(1))
-        return self._measured(metric, y, scores[:, None], reading, qid)
+        return posed.target.measure(metric, y, scores[:, None], reading, qid)
 
     # ---- the plan ---------------------------------------------------------------------------------------------
 
-    def _hard(self, posed: Posed, cascade: SoftCascade) -> tuple[Graph, list[Scorer], Reading]:
+    def _hard(self, posed: Posed, cascade: SoftCascade) -> tuple[GateGraph, list[Scorer], Reading]:
         """The stages that are left when those that reject no training row are taken out, and how they are read."""
         design, present = posed.learners.design, posed.weights > 0
         inside, scores, scorers = present, np.zeros(len(present)), []
@@ -195,12 +201,12 @@ class _Cronus(GraphEstimator):
                 Scorer(stage.beta[:, None].copy(), np.array([stage.bias]), stage.beta.copy(), stage.threshold)
             )
             inside = goes_on
-        if isinstance(self, PlanRegressor):
-            middle = np.array([self._middle])
-            return Graph.cascade(len(scorers)), scorers, Reading("identity", np.array([[self._unit]]), middle, middle)
+        if posed.target.numeric:
+            mean = np.array([self._mean])
+            return GateGraph.cascade(len(scorers)), scorers, Reading("identity", np.array([[self._unit]]), mean, mean)
         seen = replace(posed, targets=posed.targets[present], weights=posed.weights[present])
         seen = replace(seen, emphasis=posed.emphasis[present])
-        return Graph.cascade(len(scorers)), scorers, self._reading(seen, scores[present, None])
+        return GateGraph.cascade(len(scorers)), scorers, self._reading(seen, scores[present, None])
 
 
 class _Part:

@@ -7,7 +7,7 @@ Rows go on from stage k with probability σ(γ_k(h β^k − θ^k)); q^k is the p
 rows that come to it. Unlike CSTC, a stage's weights count in the cost with the share of rows that meet them, inside the
 root. f^k = h β^k + b^k, the intercept is free. A stage that rejects nobody is a dummy: no weights, θ = −∞.
 
-γ_k is the steepness over the spread of the stage's scores when it was found. The paper has one γ for all, which says
+γ_k is the steepness over the std of the stage's scores when it was found. The paper has one γ for all, which says
 little of who goes where if a class is rare and weights are shrunk: then scores hardly vary.
 """
 
@@ -26,14 +26,14 @@ from miserly.solvers import (
     AcquisitionNorm,
     Asked,
     Design,
-    Graph,
+    GateGraph,
     Held,
     MixedNorm,
     Traversal,
     Window,
     descend,
     drop_small,
-    settle,
+    repeat_until_converged,
     soft_gate,
 )
 
@@ -55,12 +55,12 @@ class CascadeTask:
 
 @dataclass
 class Stage:
-    """Weights of standardised columns, intercept, threshold, and the spread of scores that steepness is relative to."""
+    """Weights of standardised columns, intercept, threshold, and the std of scores that steepness is relative to."""
 
     beta: Floats
     bias: float
     threshold: float = -np.inf
-    spread: float = 1.0
+    std: float = 1.0
 
     @property
     def is_dummy(self) -> bool:
@@ -74,7 +74,7 @@ class SoftCascade:
     def __init__(self, task: CascadeTask, steepness: float) -> None:
         self.task, self.steepness = task, steepness
         n_stages = len(task.rhos)
-        self.traversal = Traversal(Graph.cascade(n_stages), task.design.n_rows)
+        self.traversal = Traversal(GateGraph.cascade(n_stages), task.design.n_rows)
         self.loss = np.zeros((n_stages, task.design.n_rows))
         self.d = np.ones(n_stages)
         self.stages: list[Stage] = []
@@ -105,7 +105,7 @@ class SoftCascade:
         stage = self.stages[k]
         scores = self.task.design.scores(stage.beta)
         if k < self.last:
-            self.traversal.set(k, soft_gate(scores, stage.threshold, self.steepness / stage.spread))
+            self.traversal.set(k, soft_gate(scores, stage.threshold, self.steepness / stage.std))
         self.loss[k] = 0.5 * (scores + stage.bias - self.task.y) ** 2
         for j in range(k + 1, self.last + 1):
             self.d[j] = float(self.task.share @ self.traversal.reach(j))
@@ -134,7 +134,7 @@ class SoftCascade:
             if k < cascade.last and not stage.is_dummy:
                 weight, scores = task.share * cascade.traversal.reach(k), task.design.scores(stage.beta)
                 stage.threshold = weighted_quantile(scores, weight, 1.0 - keep)
-                stage.spread = weighted_deviation(scores, weight) or 1.0
+                stage.std = weighted_deviation(scores, weight) or 1.0
             cascade.refresh(k)
         return cascade
 
@@ -143,13 +143,13 @@ class SoftCascade:
         weight = task.omega * self.traversal.reach(k)
         weight = np.where(weight > NEGLIGIBLE * weight.max(), weight, 0.0)
         total = float(weight.sum())
-        middle = float(weight @ task.y) / total
-        sums = task.design.sums(np.column_stack([weight, weight * (task.y - middle)]))
+        mean = float(weight @ task.y) / total
+        sums = task.design.sums(np.column_stack([weight, weight * (task.y - mean)]))
         centre = sums[:, 0] / total
         A = (task.design.gram(weight) if gram is None else gram) - total * np.outer(centre, centre)
         problem = MixedNorm(A, sums[:, 1:], norm, task.rhos[k], d=float(self.d[k]), base=self.squares())
         beta = problem.sharp().beta[:, 0]
-        return Stage(beta, middle - float(centre @ beta))
+        return Stage(beta, mean - float(centre @ beta))
 
     # ---- algorithm 1 ------------------------------------------------------------------------------------------
 
@@ -160,7 +160,7 @@ class SoftCascade:
             for k in range(self.last + 1):
                 self.improve(k, rounds)
 
-        return settle(cycle, self.objective, max_cycles, tol)
+        return repeat_until_converged(cycle, self.objective, max_cycles, tol)
 
     def improve(self, k: int, rounds: int = 3) -> None:
         """Lower the objective in one stage; a stage that is better away becomes a dummy, and stays one."""
@@ -184,7 +184,7 @@ class StageProblem:
     def __init__(self, cascade: SoftCascade, k: int) -> None:
         task, stage = cascade.task, cascade.stages[k]
         self.cascade, self.k, self.stage, self.task = cascade, k, stage, task
-        self.is_last, self.steepness = k == cascade.last, cascade.steepness / stage.spread
+        self.is_last, self.steepness = k == cascade.last, cascade.steepness / stage.std
         self.columns = np.flatnonzero(stage.beta)
         reach = cascade.traversal.reach(k)
         weight = np.maximum(task.omega, task.share) * reach
@@ -222,15 +222,15 @@ class StageProblem:
         """S and its gradient."""
         beta, s = v[:-2], self._gate(v)
         shares = self.coming @ s
-        value, pull, push = self._expected(v, s)
+        value, residual, gate_slope = self._expected(v, s)
         squares = self._squares(beta, shares)
         value += self._norm + 0.5 * float(self._slopes @ squares) - self._at_norm
         value += self._least + 0.5 * float(self._shrink @ beta**2)
-        push = push + (shares * (self.later_squares @ self._slopes)) @ self.coming
-        a = push * self.steepness * s * (1.0 - s)
-        slope = self.Z.sums(pull + a) + (self._shrink + self.d**2 * self._slopes[self.columns]) * beta
-        self._bend, self._here = np.abs((1.0 - 2.0 * s) * a) * self.steepness, self.loss_weight * (1.0 - s)
-        return value, np.concatenate([slope, [pull.sum(), -a.sum()]])
+        gate_slope = gate_slope + (shares * (self.later_squares @ self._slopes)) @ self.coming
+        a = gate_slope * self.steepness * s * (1.0 - s)
+        slope = self.Z.sums(residual + a) + (self._shrink + self.d**2 * self._slopes[self.columns]) * beta
+        self._gate_curvature, self._here = np.abs((1.0 - 2.0 * s) * a) * self.steepness, self.loss_weight * (1.0 - s)
+        return value, np.concatenate([slope, [residual.sum(), -a.sum()]])
 
     def value(self, v: Floats) -> float:
         """The part of the objective itself that depends on this stage."""
@@ -272,17 +272,17 @@ class StageProblem:
             self.stage.threshold = float(self.at[-1])
 
     def _metric(self) -> Callable[[Floats], Floats]:
-        """The inverse of the loss's curvature, with the gate's as if it bent upwards everywhere."""
-        total, bend = max(float(self._here.sum()), 1e-300), max(float(self._bend.sum()), 1e-300)
+        """The inverse of the loss's curvature, with the gate's as if it curved upwards everywhere."""
+        total, gate_curvature = max(float(self._here.sum()), 1e-300), max(float(self._gate_curvature.sum()), 1e-300)
         centre = self.Z.sums(self._here) / total
-        M = self.Z.around(centre).gram(self._here + self._bend)
+        M = self.Z.around(centre).gram(self._here + self._gate_curvature)
         ridge = 1e-9 * np.trace(M) / len(M) + 1e-300
         M[np.diag_indices(len(M))] += self._shrink + self.d**2 * self._slopes[self.columns] + ridge
         factor = linalg.cho_factor(M, check_finite=False)
 
         def apply(slope: Floats) -> Floats:
             to_beta = linalg.cho_solve(factor, slope[:-2] - centre * slope[-2], check_finite=False)
-            gate = 0.0 if self.is_last else float(slope[-1]) / max(bend, 1e-6 * total)
+            gate = 0.0 if self.is_last else float(slope[-1]) / max(gate_curvature, 1e-6 * total)
             return np.concatenate([to_beta, [slope[-2] / total - float(centre @ to_beta), gate]])
 
         return apply
@@ -312,5 +312,5 @@ def weighted_quantile(values: Floats, weights: Floats, share: float) -> float:
 
 def weighted_deviation(values: Floats, weights: Floats) -> float:
     """The deviation of values under weights."""
-    middle = float(weights @ values) / float(weights.sum())
-    return math.sqrt(float(weights @ (values - middle) ** 2) / float(weights.sum()))
+    mean = float(weights @ values) / float(weights.sum())
+    return math.sqrt(float(weights @ (values - mean) ** 2) / float(weights.sum()))

@@ -1,4 +1,4 @@
-"""What the nodes of a soft graph answer once its gates are hard: weights fitted anew to the rows that come there.
+"""What the nodes of a soft graph answer once its gates are hard: weights fitted again to the rows that come there.
 
 Trees were grown on these rows, where all of them look better than they are: least squares would fit the same noise once
 more. So their weights are shrunk as by as many rows as there are, towards those of the model that they come from, or
@@ -7,7 +7,6 @@ towards zero, and then stretched by one factor; which of the three is best only 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -15,23 +14,13 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from miserly._typing import Floats
-from miserly.estimators._base import Learners
+from miserly.estimators._base import Learners, Posed, Reading, Scorer
 from miserly.estimators.cstc._soft_graph import SoftGraph
-from miserly.solvers import EXIT, Window
+from miserly.solvers import EXIT, GateGraph, Window
 
 GONE = -2
 Trust = Literal["model", "little", "rows"]
 TRUSTS: tuple[Trust, ...] = ("model", "little", "rows")
-
-
-@dataclass(frozen=True)
-class Scorer:
-    """A node as the plan will have it: what it answers and what its gate looks at, over standardised columns."""
-
-    beta: Floats
-    bias: Floats
-    routing: Floats
-    threshold: float
 
 
 def answers(
@@ -80,16 +69,16 @@ def refit(
     """Weights for these rows, and a free intercept: known ones, times a factor, and a step to the least squares that
     some rows' worth of shrinkage keeps short; then all times a factor, if shrinkage is not to make scores smaller."""
     total = float(weights.sum())
-    centre, middle = Z.sums(weights) / total, weights @ Y / total
+    centre, mean = Z.sums(weights) / total, weights @ Y / total
     around = Z.around(centre)
-    A, b = around.gram(weights), around.sums(weights[:, None] * (Y - middle))
+    A, b = around.gram(weights), around.sums(weights[:, None] * (Y - mean))
     beta = np.zeros_like(b) if known is None else _stretched(known, A, b)
     M = A.copy()
     M[np.diag_indices(len(M))] += shrinkage
     beta = beta + linalg.solve(M, b - A @ beta, assume_a="pos", check_finite=False)
     if stretch:
         beta = _stretched(beta, A, b)
-    return beta, middle - centre @ beta
+    return beta, mean - centre @ beta
 
 
 def _stretched(beta: Floats, A: Floats, b: Floats) -> Floats:
@@ -111,3 +100,14 @@ def routes(soft: SoftGraph) -> tuple[list[NDArray[np.intp]], list[NDArray[np.int
         reached.append(rows)
         onward.append(ways)
     return reached, onward
+
+
+def fine_tuned(soft: SoftGraph, posed: Posed, trust: Trust | None) -> tuple[list[Scorer], Reading]:
+    """What each node predicts when gates are hard, and how scores are read."""
+    scorers, scores = answers(soft, posed.learners, posed.targets, posed.counts, trust)
+    return scorers, posed.target.read(scores, posed.targets, posed.counts)
+
+
+def prunable(graph: GateGraph, kept: NDArray[np.bool_], k: int) -> bool:
+    """Whether node k is a leaf among those that are kept."""
+    return k > 0 and not any(c != EXIT and kept[c] for c in (graph.up[k], graph.low[k]))

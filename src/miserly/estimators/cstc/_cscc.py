@@ -13,10 +13,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from miserly.costs import CostTable
-from miserly.estimators._base import DICTIONARY, PlanClassifier, constraints
-from miserly.estimators.cstc._graphs import GraphEstimator, Posed
-from miserly.estimators.cstc._soft_graph import SoftGraph, Task
-from miserly.solvers import Graph
+from miserly.estimators._base import DICTIONARY, GraphEstimator, PlanClassifier, Posed, constraints
+from miserly.estimators.cstc._answers import fine_tuned
+from miserly.estimators.cstc._soft_graph import GraphTask, SoftGraph
+from miserly.solvers import GateGraph
 
 
 class CSCCClassifier(PlanClassifier, GraphEstimator):
@@ -71,30 +71,30 @@ class CSCCClassifier(PlanClassifier, GraphEstimator):
         self.tol = tol
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, backend: Any = None) -> Self:
-        """Learn. A `backend` holds the rows elsewhere; for Dask collections it is found."""
+        """Learn. A `backend` holds the rows held_out; for Dask collections it is found."""
         posed = self._pose(X, y, sample_weight, backend)
         with closing(posed.learners.design):
-            self._settle(posed)
+            self._solve(posed)
         return self
 
-    def _settle(self, posed: Posed) -> None:
+    def _solve(self, posed: Posed) -> None:
         """Solve and make the plan."""
-        task = Task(
+        task = GraphTask(
             design=posed.learners.design,
             targets=posed.targets,
             omega=posed.omega,
             share=posed.share,
             norm=posed.norm.times(float(self.tradeoff)),
-            rho=float(self.rho) * posed.spread,
+            rho=float(self.rho) * posed.std,
             at_exit=True,
             min_rows=self.min_samples_leaf / float(posed.weights.sum()),
             steepness=None if isinstance(self.steepness, str) else float(self.steepness),
         )
-        soft = SoftGraph.initialise(task, Graph.cascade(self.n_stages))
+        soft = SoftGraph.initialise(task, GateGraph.cascade(self.n_stages))
         self.objective_ = soft.optimise(self.max_iter, self.tol)
         self.n_iter_ = len(self.objective_) - 1
         self.n_stages_ = len(soft.graph)
-        scorers, reading = self._answers(soft, posed)
+        scorers, reading = fine_tuned(soft, posed, "model" if self.fine_tune else None)
         tiers = list(range(len(scorers))) if len(self.classes_) == 2 else None
         self.plan_ = self._graph_plan(posed, soft.graph, scorers, reading, tiers)
 

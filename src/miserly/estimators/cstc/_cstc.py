@@ -1,12 +1,12 @@
 """CSTC (Xu, Kusner, Chen, Weinberger, ICML 2013; thesis ch. 3): a cost-sensitive tree of linear classifiers.
 
 Each node scores its rows and sends them up or low; soft gates make the expected loss of all nodes and the expected cost
-of all paths differentiable, a mixed norm stands for the cost of a path (`solvers.soft_graph` has the objective). Nodes
+of all paths differentiable, a mixed norm stands for the cost of a path (`_soft_graph` has the objective). Nodes
 are found from the top down, then improved one after the other; supports only shrink. At the end gates are hard, and
-what nodes answer is fitted anew on the rows that come there (`fine_tune`).
+what nodes answer is fitted again on the rows that come there (`fine_tune`).
 
-Not in the papers: a steepness that follows the spread of each node's scores, acquisitions that several learners share,
-and several classes as one tree with an output for each and one routing direction.
+Not in the papers: a steepness that follows the standard deviation of each node's scores, acquisitions that several
+learners share, and several classes as one tree with an output for each and one routing direction.
 """
 
 from __future__ import annotations
@@ -22,12 +22,22 @@ from sklearn.base import clone
 
 from miserly._typing import Floats, Rows
 from miserly.costs import CostTable
-from miserly.estimators._base import DICTIONARY, PlanClassifier, PlanRegressor, constraints
-from miserly.estimators.cstc._answers import GONE, TRUSTS, Scorer, Trust
-from miserly.estimators.cstc._graphs import Elsewhere, GraphEstimator, Posed, Reading, prunable
-from miserly.estimators.cstc._soft_graph import Classifier, SoftGraph, Task
+from miserly.estimators._base import (
+    DICTIONARY,
+    GraphEstimator,
+    HeldOutRows,
+    PlanClassifier,
+    PlanRegressor,
+    Posed,
+    Reading,
+    Scorer,
+    check_eval_set,
+    constraints,
+)
+from miserly.estimators.cstc._answers import GONE, TRUSTS, Trust, fine_tuned, prunable
+from miserly.estimators.cstc._soft_graph import Classifier, GraphTask, SoftGraph
 from miserly.metrics import Metric
-from miserly.solvers import EXIT, Graph
+from miserly.solvers import EXIT, GateGraph
 
 
 class _CSTC(GraphEstimator):
@@ -77,11 +87,11 @@ class _CSTC(GraphEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, eval_set: Any = None, backend: Any = None) -> Self:
         """Learn. With `eval_set`, (X, y) or (X, y, qid), nodes that do not help `metric` there are pruned.
 
-        A `backend` holds the rows elsewhere; for Dask collections it is found.
+        A `backend` holds the rows held_out; for Dask collections it is found.
         """
         posed = self._pose(X, y, sample_weight, backend)
         with closing(posed.learners.design):
-            self._settle(posed, None if eval_set is None else self._validation(posed, eval_set), None)
+            self._solve(posed, None if eval_set is None else self._validation(posed, eval_set), None)
         return self
 
     def path(
@@ -108,39 +118,43 @@ class _CSTC(GraphEstimator):
             for value in np.sort(values):
                 model = copy.copy(first).set_params(tradeoff=float(value))
                 model._validate_params()
-                starts = model._settle(posed, validation, starts)
+                starts = model._solve(posed, validation, starts)
                 models.append(model)
         return models
 
-    def _settle(
-        self, posed: Posed, validation: _Validation | None, starts: list[Classifier] | None
-    ) -> list[Classifier]:
+    def _solve(self, posed: Posed, validation: _Validation | None, starts: list[Classifier] | None) -> list[Classifier]:
         """Solve for this tradeoff and make the plan; returns the first nodes, where another tradeoff may start."""
         task = self._task(posed)
-        soft = SoftGraph.initialise(task, Graph.tree(self.max_depth), posed.gram, starts)
+        soft = SoftGraph.initialise(task, GateGraph.tree(self.max_depth), posed.gram, starts)
         first = [copy.deepcopy(node) for node in soft.started]
         trust: Trust = "model"
         if validation is not None:
             if posed.learners.known(posed.targets.shape[1]) is not None:
-                trust = max(TRUSTS, key=lambda t: self._figure(validation, soft, *self._answers(soft, posed, t)))
+                trust = max(
+                    TRUSTS,
+                    key=lambda t: self._figure(posed, validation, soft, *fine_tuned(soft, posed, self._tuned_by(t))),
+                )
             soft = self._prune(soft, posed, validation, trust)
         self.objective_ = soft.optimise(self.max_iter, self.tol)
         if validation is not None:
             soft = self._prune(soft, posed, validation, trust)
-        scorers, reading = self._answers(soft, posed, trust)
+        scorers, reading = fine_tuned(soft, posed, self._tuned_by(trust))
         self.n_iter_ = len(self.objective_) - 1
         self.n_nodes_ = len(soft.graph)
         self.plan_ = self._graph_plan(posed, soft.graph, scorers, reading)
         return first
 
-    def _task(self, posed: Posed) -> Task:
-        return Task(
+    def _tuned_by(self, trust: Trust) -> Trust | None:
+        return trust if self.fine_tune else None
+
+    def _task(self, posed: Posed) -> GraphTask:
+        return GraphTask(
             design=posed.learners.design,
             targets=posed.targets,
             omega=posed.omega,
             share=posed.share,
             norm=posed.norm.times(float(self.tradeoff)),
-            rho=float(self.rho) * posed.spread,
+            rho=float(self.rho) * posed.std,
             min_rows=self.min_samples_leaf / float(posed.weights.sum()),
             steepness=None if isinstance(self.steepness, str) else float(self.steepness),
         )
@@ -148,17 +162,17 @@ class _CSTC(GraphEstimator):
     # ---- pruning ----------------------------------------------------------------------------------------------
 
     def _validation(self, posed: Posed, eval_set: Any) -> _Validation:
-        metric = self._metric(self.metric)
-        X, y, qid = self._eval_parts(eval_set, metric)
-        return _Validation(Elsewhere(posed.learners, X), y, qid, metric)
+        metric = self._metric(self.metric, posed.target)
+        X, y, qid = check_eval_set(self, eval_set, qid=metric.name if metric.grouped else True)
+        return _Validation(HeldOutRows(posed.learners, X), y, qid, metric)
 
     def _prune(self, soft: SoftGraph, posed: Posed, validation: _Validation, trust: Trust) -> SoftGraph:
         """Take away, from the leaves up, what does not better the metric on validation data (thesis 3.4.5)."""
-        scorers, reading = self._answers(soft, posed, trust)
+        scorers, reading = fine_tuned(soft, posed, self._tuned_by(trust))
         rows, outputs, scores = validation.routed(soft.graph, scorers)
 
         def figure(of: Floats) -> float:
-            return self._measured(validation.metric, validation.y, of, reading, validation.qid)
+            return posed.target.measure(validation.metric, validation.y, of, reading, validation.qid)
 
         best, kept = figure(scores), np.ones(len(soft.graph), bool)
         for k in range(len(soft.graph) - 1, 0, -1):
@@ -171,26 +185,28 @@ class _CSTC(GraphEstimator):
                 scores, best, kept[k] = without, now, False
         return soft.keep(kept)
 
-    def _figure(self, validation: _Validation, soft: SoftGraph, scorers: list[Scorer], reading: Reading) -> float:
+    def _figure(
+        self, posed: Posed, validation: _Validation, soft: SoftGraph, scorers: list[Scorer], reading: Reading
+    ) -> float:
         """The metric of these answers on validation data; the larger, the better."""
         scores = validation.routed(soft.graph, scorers)[2]
-        return self._measured(validation.metric, validation.y, scores, reading, validation.qid)
+        return posed.target.measure(validation.metric, validation.y, scores, reading, validation.qid)
 
 
 class _Validation:
     """Rows that were not trained on, with what is to be measured on them."""
 
-    def __init__(self, elsewhere: Elsewhere, y: np.ndarray, qid: np.ndarray | None, metric: Metric) -> None:
-        self.elsewhere, self.y, self.qid, self.metric = elsewhere, y, qid, metric
+    def __init__(self, held_out: HeldOutRows, y: np.ndarray, qid: np.ndarray | None, metric: Metric) -> None:
+        self.held_out, self.y, self.qid, self.metric = held_out, y, qid, metric
 
-    def routed(self, graph: Graph, scorers: list[Scorer]) -> tuple[list[Rows], list[Floats], Floats]:
+    def routed(self, graph: GateGraph, scorers: list[Scorer]) -> tuple[list[Rows], list[Floats], Floats]:
         """The rows that reach each node, what the node says of them, and what is said of all rows at the end."""
         at = np.zeros(len(self.y), np.intp)
         reached, outputs = [], []
         scores = np.zeros((len(self.y), scorers[0].beta.shape[1]))
         for k, scorer in enumerate(scorers):
             rows = np.flatnonzero(at == k)
-            both = self.elsewhere.scores(np.column_stack([scorer.beta, scorer.routing]))[rows]
+            both = self.held_out.scores(np.column_stack([scorer.beta, scorer.routing]))[rows]
             reached.append(rows)
             outputs.append(both[:, :-1] + scorer.bias)
             scores[rows] = outputs[-1]
@@ -204,11 +220,12 @@ class CSTCRegressor(PlanRegressor, _CSTC):
     """A cost-sensitive tree of linear regressions.
 
     Parameters: `tradeoff` is λ, the price of a unit of cost in units of the mean of ½(y − f)²; `max_depth` counts
-    levels of nodes (3 is seven nodes). `dictionary` is what nodes weigh: features, or trees (`estimators.dictionary`).
+    levels of nodes (3 is seven nodes). `dictionary` is what nodes weigh: features, or trees (`dictionary`).
     `rho` is a penalty on all weights alike, in units of the deviation of y. `steepness` of the gates: "auto" is twelve
-    over the spread of a node's scores. `fine_tune` fits what nodes answer anew, without penalties, on the rows that
-    come there. A node is made for at least `min_samples_leaf` expected rows; at most `max_iter` sweeps over all nodes
-    follow the initialisation. `metric` is what `eval_set` prunes by: "mse" if not given, "ndcg@5" and others by name.
+    over the standard deviation of a node's scores. `fine_tune` fits what nodes predict again, without penalties, on
+    the rows that come there. A node is made for at least `min_samples_leaf` expected rows; at most `max_iter`
+    sweeps over all nodes follow the initialisation. `metric` is what `eval_set` prunes by: "mse" if not given,
+    "ndcg@5" and others by name.
     """
 
     def rank_score(self, X: Any, budget: float | None = None) -> np.ndarray:

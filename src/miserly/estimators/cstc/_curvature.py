@@ -1,8 +1,8 @@
 """The curvature of a soft graph's nodes, each by itself: the metric in which all of them descend at once.
 
-A node's loss bends by the Gram matrix that its initialisation made, times what its weight has become since; the
-penalties bend by what `Joint.curve` says. A gate bends along its direction only, upwards for some rows and downwards
-for others; a few rows near the threshold have nearly all of it, so those that bend upwards are added up anew each time.
+The curvature of a node's loss is the Gram matrix that its initialisation made, times what its weight has become since;
+that of the penalties is `Joint.curve`. A gate curves along its direction only, upwards for some rows and downwards for
+others; a few rows near the threshold have nearly all of it, so those that curve upwards are added up again each time.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from miserly.estimators.cstc._joint import Joint
     from miserly.estimators.cstc._soft_graph import Classifier
 
-BENT = 0.7
+MOST_CURVED = 0.7
 JITTER = 1e-9
-LEAST_BEND = 1e-3
+LEAST_CURVATURE = 1e-3
 
 
 def loss_curvature(node: Classifier, columns: NDArray[np.intp]) -> Floats:
@@ -63,20 +63,20 @@ def _factors(joint: Joint, k: int) -> tuple[Floats, Floats | None]:
     across = dpotrf(M)[0] if joint.n_outputs > 1 else None
     along = np.zeros((size + 1, size + 1))
     along[:size, :size] = M
-    along[size, size] = LEAST_BEND * mass
+    along[size, size] = LEAST_CURVATURE * mass
     if not joint.graph.is_leaf(k):
-        rows = _most_bent(joint.bend[:, k])
-        bent = joint.H.part(rows, joint.places[k]).bordered(joint.bend[rows, k])
-        along[: size - 1, : size - 1] += bent[:-1, :-1]
-        along[: size - 1, size] -= bent[:-1, -1]
-        along[size, : size - 1] -= bent[-1, :-1]
-        along[size, size] += bent[-1, -1]
+        rows = _most_curved(joint.gate_curvature[:, k])
+        curved = joint.H.part(rows, joint.places[k]).bordered(joint.gate_curvature[rows, k])
+        along[: size - 1, : size - 1] += curved[:-1, :-1]
+        along[: size - 1, size] -= curved[:-1, -1]
+        along[size, : size - 1] -= curved[-1, :-1]
+        along[size, size] += curved[-1, -1]
     return dpotrf(along)[0], across
 
 
-def _most_bent(bend: Floats) -> NDArray[np.intp]:
-    """The rows that have the most of what bends upwards."""
-    upwards = np.flatnonzero(bend > 0.0)
-    order = upwards[np.argsort(-bend[upwards])]
-    total = np.cumsum(bend[order])
-    return order[: int(np.searchsorted(total, BENT * total[-1])) + 1] if len(order) else order
+def _most_curved(gate_curvature: Floats) -> NDArray[np.intp]:
+    """The rows that have the most of what curves upwards."""
+    upwards = np.flatnonzero(gate_curvature > 0.0)
+    order = upwards[np.argsort(-gate_curvature[upwards])]
+    total = np.cumsum(gate_curvature[order])
+    return order[: int(np.searchsorted(total, MOST_CURVED * total[-1])) + 1] if len(order) else order

@@ -105,10 +105,12 @@ class GatedNode:
         value += float(self.cost_weight @ (s * cost_up + (1.0 - s) * cost_low))
         a = self.loss_weight * (c1 * loss + self.above - self.below) + self.cost_weight * (cost_up - cost_low)
         a *= self.steepness * s * (1.0 - s)
-        pull = (self.loss_weight * here)[:, None] * rest
-        slope = np.concatenate([self.Z.sums(pull + np.outer(a, self.direction)).ravel(), pull.sum(axis=0), [-a.sum()]])
+        residual = (self.loss_weight * here)[:, None] * rest
+        slope = np.concatenate(
+            [self.Z.sums(residual + np.outer(a, self.direction)).ravel(), residual.sum(axis=0), [-a.sum()]]
+        )
         mean = np.concatenate([self.R_up @ (self.cost_weight * s), self.R_low @ (self.cost_weight * (1.0 - s))])
-        self._bend, self._here = np.abs((1.0 - 2.0 * s) * a) * self.steepness, self.loss_weight * here
+        self._gate_curvature, self._here = np.abs((1.0 - 2.0 * s) * a) * self.steepness, self.loss_weight * here
         return value, slope, mean
 
     # ---- descent ----------------------------------------------------------------------------------------------
@@ -134,11 +136,11 @@ class GatedNode:
         self.node.bias, self.node.threshold = bias.copy(), threshold
 
     def _curvature(self) -> tuple[Floats, Floats, tuple[float, float]]:
-        """The curvature of the loss in the weights, with the gate's as if it bent upwards everywhere."""
+        """The curvature of the loss in the weights, with the gate's as if it curved upwards everywhere."""
         total = float(self._here.sum())
         centre = self.Z.sums(self._here) / total if total > 0 else np.zeros(len(self.columns))
-        gram = self.Z.around(centre).gram(self._here + self._bend / self.n_outputs)
-        return gram, centre, (total, float(self._bend.sum()))
+        gram = self.Z.around(centre).gram(self._here + self._gate_curvature / self.n_outputs)
+        return gram, centre, (total, float(self._gate_curvature.sum()))
 
     def _metric(self, gram: Floats, centre: Floats, totals: tuple[float, float]) -> Callable[[Floats], Floats]:
         """Applies the inverse of that curvature with the penalties of now; intercept and threshold have their own."""
@@ -148,12 +150,12 @@ class GatedNode:
         M[np.diag_indices(len(M))] *= 1.0 + 1e-9
         M[np.diag_indices(len(M))] += 1e-12 * np.trace(gram) / len(M) + 1e-300
         factor = linalg.cho_factor(M, check_finite=False)
-        total, bend = max(totals[0], 1e-300), max(totals[1], 1e-6 * totals[0], 1e-300)
+        total, gate_curvature = max(totals[0], 1e-300), max(totals[1], 1e-6 * totals[0], 1e-300)
 
         def apply(slope: Floats) -> Floats:
             beta, bias, threshold = self.parts(slope)
             to_beta = linalg.cho_solve(factor, beta - np.outer(centre, bias), check_finite=False)
-            return np.concatenate([to_beta.ravel(), bias / total - centre @ to_beta, [threshold / bend]])
+            return np.concatenate([to_beta.ravel(), bias / total - centre @ to_beta, [threshold / gate_curvature]])
 
         return apply
 

@@ -45,7 +45,7 @@ class Joint:
         self._use([node.columns for node in whole.nodes])
         self.H = whole.window(self.used)
         self.scores = np.zeros((n_rows, n_nodes, self.n_outputs))
-        self.pull, self.bend = np.zeros_like(self.scores), np.zeros((n_rows, n_nodes))
+        self.gradient, self.gate_curvature = np.zeros_like(self.scores), np.zeros((n_rows, n_nodes))
         self.leave, self.mass = np.zeros(n_ends), np.zeros(n_nodes)
         self.to_bias, self.to_threshold = np.zeros((n_nodes, self.n_outputs)), np.zeros(n_nodes)
         self.curve = np.zeros((len(self.used), n_nodes))
@@ -139,8 +139,8 @@ class Joint:
             v[self._thresholds],
             self.norm.value(self._paths),
             task.at_exit,
-            self.pull,
-            self.bend,
+            self.gradient,
+            self.gate_curvature,
             self.leave,
             self.mass,
             self.to_bias,
@@ -154,10 +154,10 @@ class Joint:
         size = np.sqrt(np.einsum("tko,tko->tk", table, table))
         self.curve = np.divide(self.task.rho, size, out=np.zeros_like(size), where=size > 0)
         self.curve += self.norm.slopes(self._paths) @ (self.on_path * self.leave).T
-        pulled = self.H.sums(self.pull.reshape(len(self.pull), -1)).reshape(table.shape)
-        pulled = np.where(size[:, :, None] > 0, pulled + self.curve[:, :, None] * table, 0.0)
+        weight_gradient = self.H.sums(self.gradient.reshape(len(self.gradient), -1)).reshape(table.shape)
+        weight_gradient = np.where(size[:, :, None] > 0, weight_gradient + self.curve[:, :, None] * table, 0.0)
         slope = np.empty_like(v)
-        slope[self._weights] = pulled.reshape(-1)[self._cells]
+        slope[self._weights] = weight_gradient.reshape(-1)[self._cells]
         slope[self._intercepts], slope[self._thresholds] = self.to_bias.ravel(), self.to_threshold
         return slope
 
@@ -182,19 +182,19 @@ class Joint:
     def _steps(
         self, v: Floats, value: float, slope: Floats, memory: Memory, tol: float
     ) -> tuple[Floats, float, Floats]:
-        """A round; it ends early when a step promises less than `tol`. The metric is renewed on the way."""
+        """A round; it ends early when a step predicts less than `tol`. The metric is renewed on the way."""
         inverse: Metric | None = None
         for _ in range(STEPS):
             if inverse is None or self.n_steps < EARLY or self.n_steps % RENEWED == 0:
                 inverse = metric(self)
             self.n_steps += 1
-            direction, promise = memory.direction(slope, inverse)
-            if -promise <= tol:
+            direction, derivative = memory.direction(slope, inverse)
+            if -derivative <= tol:
                 break
             moves = self._scores(direction)
             step = 0.0
             if np.isfinite(direction).all():
-                step, value = line_search(self._along(v, direction, moves), value, promise)
+                step, value = line_search(self._along(v, direction, moves), value, derivative)
             if not step:
                 memory.forget()
                 return v, *self.objective(v)
@@ -211,13 +211,13 @@ class Joint:
     def _drop(self, v: Floats, value: float, slope: Floats, memory: Memory) -> tuple[Floats, float, Floats]:
         """Set to zero what is best there, given the rest; fewer of them while the objective would rise.
 
-        A weight goes if the pull of the smooth part on it, taken at zero, is not more than the penalties hold against.
+        A weight goes if the gradient of the smooth part, taken at zero, is not larger than the penalties.
         """
         held, size = [], []
-        for k, ((beta, _, _), (pull, _, _)) in enumerate(zip(self.parts(v), self.parts(slope))):
+        for k, ((beta, _, _), (gradient, _, _)) in enumerate(zip(self.parts(v), self.parts(slope))):
             length = np.linalg.norm(beta, axis=1)
             curve, own = self.curve[self.places[k], k], np.diag(self.whole.nodes[k].gram_of(self.columns[k])[0])
-            at_zero = np.linalg.norm(pull - (curve + own)[:, None] * beta, axis=1)
+            at_zero = np.linalg.norm(gradient - (curve + own)[:, None] * beta, axis=1)
             held.append((length > 0) & (at_zero <= curve * length))
             size.append(length / max(float(length.max(initial=0.0)), 1e-300))
         tried = False

@@ -7,7 +7,7 @@ node k (CSTC), or of leaving there (CSCC, `at_exit`). A gate looks at one direct
 output that is the score itself, with several the direction in which the node's scores vary most (ours; the papers have
 one output).
 
-Nodes are found from the top down, each as if it were the last; then each in turn is improved with the others fixed.
+Nodes are found from the top down, each as if it were the last; then each is improved with the others fixed.
 Zeros stay zero.
 """
 
@@ -21,7 +21,18 @@ from numpy.typing import NDArray
 from miserly._typing import Floats
 from miserly.estimators.cstc._gated_node import GatedNode
 from miserly.estimators.cstc._joint import Joint
-from miserly.solvers import AcquisitionNorm, Asked, Design, Graph, Held, MixedNorm, Traversal, Window, settle, soft_gate
+from miserly.solvers import (
+    AcquisitionNorm,
+    Asked,
+    Design,
+    GateGraph,
+    Held,
+    MixedNorm,
+    Traversal,
+    Window,
+    repeat_until_converged,
+    soft_gate,
+)
 
 NEGLIGIBLE = 1e-10
 LARGE = 1 << 26
@@ -33,7 +44,7 @@ FORGOTTEN = 1e-4
 
 
 @dataclass(frozen=True)
-class Task:
+class GraphTask:
     """The data of a fit: design, targets (row × output), row weights of the loss and of the cost (each adds up to one).
 
     `norm` has λ in its prices. `min_rows` is the share of the cost weights that a node must get.
@@ -87,7 +98,7 @@ class Classifier:
 class SoftGraph:
     """The nodes with all that is known of the rows at each: gates and losses."""
 
-    def __init__(self, task: Task, graph: Graph) -> None:
+    def __init__(self, task: GraphTask, graph: GateGraph) -> None:
         self.task, self.graph = task, graph
         n = task.design.n_rows
         dtype: type = np.float32 if n * len(graph) > LARGE else np.float64
@@ -119,7 +130,7 @@ class SoftGraph:
 
     @classmethod
     def initialise(
-        cls, task: Task, graph: Graph, root_gram: Floats | None = None, starts: list[Classifier] | None = None
+        cls, task: GraphTask, graph: GateGraph, root_gram: Floats | None = None, starts: list[Classifier] | None = None
     ) -> SoftGraph:
         """Each node as if it were the last; nodes below one that buys nothing, or with too few rows, are not made.
 
@@ -161,18 +172,18 @@ class SoftGraph:
     def _pretend_last(self, k: int, reach: Floats, gram: Floats | None, start: Floats | None) -> Classifier:
         task = self.task
         weight = _most(_present(task.omega * reach)) if k else task.omega
-        A, b, centre, middle = moments(task, weight, gram)
+        A, b, centre, mean = moments(task, weight, gram)
         base = self.path_squares(k)
         problem = MixedNorm(A, b, task.norm, task.rho, float(task.share @ reach), base=base)
         beta = problem.sharp(start).beta
-        node = Classifier(beta, middle - centre @ beta, _direction(A, beta))
+        node = Classifier(beta, mean - centre @ beta, _direction(A, beta))
         kept = node.columns
         node.known, node.gram, node.centre = kept, A[np.ix_(kept, kept)], centre[kept]
         routing, total = node.routing, float(weight.sum())
         node.mass = total
         node.threshold = float(centre @ routing)
-        spread = float(np.sqrt(max(float(routing @ A @ routing), 0.0) / total))
-        node.steepness = task.steepness or (SHARPNESS / spread if spread > 0 else 1.0)
+        std = float(np.sqrt(max(float(routing @ A @ routing), 0.0) / total))
+        node.steepness = task.steepness or (SHARPNESS / std if std > 0 else 1.0)
         return node
 
     def window(self, columns: NDArray[np.intp], rows: NDArray[np.intp] | None = None) -> Window:
@@ -184,7 +195,7 @@ class SoftGraph:
         return Held(self._block(columns, rows))
 
     def _block(self, columns: NDArray[np.intp], rows: NDArray[np.intp]) -> Floats:
-        """Columns are kept while there is room, since nodes share them."""
+        """Columns are cached while memory allows, since nodes share them."""
         out = np.empty((len(rows), len(columns)), order="F")
         for i, j in enumerate(columns):
             column = self._columns.get(int(j))
@@ -222,7 +233,7 @@ class SoftGraph:
             for k in range(len(self.graph)):
                 self.improve(k, rounds)
 
-        return settle(sweep, self.objective, max_sweeps, tol)
+        return repeat_until_converged(sweep, self.objective, max_sweeps, tol)
 
     def improve(self, k: int, rounds: int = 3) -> None:
         """Lower the objective in the parameters of one node."""
@@ -239,9 +250,9 @@ class SoftGraph:
         rows = np.flatnonzero(weight)
         w, Y, Z = weight[rows], self.task.targets[rows], self.window(columns, rows)
         total = float(w.sum())
-        middle, centre = w @ Y / total, Z.sums(w) / total
+        mean, centre = w @ Y / total, Z.sums(w) / total
         around = Z.around(centre)
-        return around.gram(w), around.sums(w[:, None] * (Y - middle)), centre, middle
+        return around.gram(w), around.sums(w[:, None] * (Y - mean)), centre, mean
 
     def _improve_leaf(self, k: int) -> None:
         task, node = self.task, self.nodes[k]
@@ -249,10 +260,10 @@ class SoftGraph:
         weight = _present(task.omega * reach)
         if not weight.any():
             return
-        A, b, centre, middle = self._moments(weight, columns)
+        A, b, centre, mean = self._moments(weight, columns)
         base = self.path_squares(k, without=k)
-        elsewhere = base.copy()
-        elsewhere[columns] = 0.0
+        others = base.copy()
+        others[columns] = 0.0
         problem = MixedNorm(
             A,
             b,
@@ -260,21 +271,21 @@ class SoftGraph:
             task.rho,
             float(task.share @ reach),
             base=base[columns],
-            shared=task.norm.needs @ elsewhere,
+            shared=task.norm.needs @ others,
         )
         beta = problem.run(start=node.beta[columns], max_iter=LEAF_ROUNDS).beta
         node.beta[columns] = beta
-        node.bias = middle - centre @ beta
+        node.bias = mean - centre @ beta
 
 
-def moments(task: Task, weight: Floats, gram: Floats | None = None) -> tuple[Floats, Floats, Floats, Floats]:
+def moments(task: GraphTask, weight: Floats, gram: Floats | None = None) -> tuple[Floats, Floats, Floats, Floats]:
     """A and b around the weighted means, which are the third and fourth: so the intercept is free."""
     total = float(weight.sum())
-    middle = weight @ task.targets / total
-    sums = task.design.sums(np.column_stack([weight, weight[:, None] * (task.targets - middle)]))
+    mean = weight @ task.targets / total
+    sums = task.design.sums(np.column_stack([weight, weight[:, None] * (task.targets - mean)]))
     centre = sums[:, 0] / total
     A = task.design.gram(weight) if gram is None else gram
-    return A - total * np.outer(centre, centre), sums[:, 1:], centre, middle
+    return A - total * np.outer(centre, centre), sums[:, 1:], centre, mean
 
 
 def _present(weight: Floats) -> Floats:
@@ -296,6 +307,6 @@ def _direction(A: Floats, beta: Floats) -> Floats:
     if beta.shape[1] == 1:
         return np.ones(1)
     used = np.flatnonzero(beta.any(axis=1))
-    spread = beta[used].T @ A[np.ix_(used, used)] @ beta[used]
-    direction = np.linalg.eigh(spread)[1][:, -1]
+    std = beta[used].T @ A[np.ix_(used, used)] @ beta[used]
+    direction = np.linalg.eigh(std)[1][:, -1]
     return direction * np.sign(direction[np.argmax(np.abs(direction))])

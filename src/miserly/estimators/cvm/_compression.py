@@ -2,7 +2,7 @@
 
 Each output begins with least angle regression on the SVM's own objective over its support vectors (thesis 4.6, 4.9):
 ‖y − b − Kα‖² + αᵀKα / C. Vectors that enter early in any output enter the common pool first. Then all vectors are moved
-so that the pool says what the machine says at its support vectors (`solvers.matching`).
+so that the pool says what the machine says at its support vectors (`_matching`).
 """
 
 from __future__ import annotations

@@ -74,8 +74,8 @@ class Matching:
         common = self.common(len(Z))
         coef, bias = self._solve_common(K, among) if common else self._solve(K, among)
         value, R = self._value(K, among, coef, bias, masked=not common)
-        slope = self.kernel.pull(self.X, Z, K, 2.0 * (R @ coef.T))
-        slope += self.kernel.pull(Z, Z, among, 2.0 * self.norm(len(Z)) * (coef @ coef.T))
+        slope = self.kernel.gradient(self.X, Z, K, 2.0 * (R @ coef.T))
+        slope += self.kernel.gradient(Z, Z, among, 2.0 * self.norm(len(Z)) * (coef @ coef.T))
         return value, slope
 
     def move(self, Z: Floats, max_iter: int, frozen: int = 0, tell: Callable[[Floats], None] | None = None) -> Moved:
@@ -111,24 +111,24 @@ class Matching:
         wanted = self._masked(self.F.copy())
         totals = np.maximum(self.sizes @ self.seen, 1.0)
         means = self.seen.T @ np.array([K[block].sum(axis=0) for block in self.blocks]) / totals[:, None]
-        middles = wanted.sum(axis=0) / totals
-        right = K.T @ wanted - means.T * (totals * middles)
+        means_F = wanted.sum(axis=0) / totals
+        right = K.T @ wanted - means.T * (totals * means_F)
         coef = np.empty((m, len(self.outputs)))
         for p, classes in enumerate(self.outputs):
             gram = shrink - totals[p] * np.outer(means[p], means[p])
             for c in classes:
                 gram += grams[c]
             coef[:, p] = linalg.solve(gram, right[:, p], assume_a="pos", overwrite_a=True, check_finite=False)
-        return coef, middles - np.einsum("pj,jp->p", means, coef)
+        return coef, means_F - np.einsum("pj,jp->p", means, coef)
 
     def _solve_common(self, K: Floats, among: Floats) -> tuple[Floats, Floats]:
         """The best coefficients and constants on all rows."""
-        mean, middle = K.mean(axis=0), self.F.mean(axis=0)
+        mean, mean_F = K.mean(axis=0), self.F.mean(axis=0)
         gram = K.T @ K - len(K) * np.outer(mean, mean) + self.norm(len(among)) * among
         gram[np.diag_indices(len(gram))] += self.ridge
-        right = K.T @ self.F - np.outer(mean, len(K) * middle)
+        right = K.T @ self.F - np.outer(mean, len(K) * mean_F)
         coef = linalg.solve(gram, right, assume_a="pos", overwrite_a=True, check_finite=False)
-        return coef, middle - mean @ coef
+        return coef, mean_F - mean @ coef
 
     def _value(self, K: Floats, among: Floats, coef: Floats, bias: Floats, masked: bool) -> tuple[float, Floats]:
         """What is minimised, and the residuals."""

@@ -2,11 +2,11 @@
 
 Where evaluating trees costs little of what is spent: at each λ, from where nothing pays down by halves, a fresh model
 is boosted with all that is owned already for free. What it buys, in its order, is bought for good. After each purchase,
-or after as many as raise the price by a tenth, a model is grown anew with exactly what is owned: a stage, in place of
+or after as many as raise the price by a tenth, a new model is grown with exactly what is owned: a stage, in place of
 the one before. (A single run with a falling λ, whose prefixes are the stages, is behind that: its early trees are few.)
 
-Where evaluation is dear, so are trees that are replaced: one run goes on, a few trees at each λ, and its prefixes are
-the stages.
+Where evaluation is expensive, so are trees that are replaced: one run goes on, a few trees at each λ, and its prefixes
+are the stages.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from miserly.plan import Plan, stack_trees
 
 LEAST_SHARE = 1e-5
 RISE = 1.1
-DEAR = 0.1  # of what is spent: more for evaluating a model anew is too much
+EXPENSIVE = 0.1  # of what is spent: more for evaluating a new model is too much
 ROUNDS_AT_ONCE = 10
 LEAP = 4.0
 FURTHER_DOWN = 16.0
@@ -102,7 +102,7 @@ class _AnytimeMiser(Anytime, BoostedEstimator):
         settings = Settings(self.n_estimators, self.learning_rate, limits, l2=self.l2_regularization)
         with threads(self.n_jobs, X.shape[0] * X.shape[1]):
             data = self._in_bins(X, binned)
-            self._stages = list(_Growth(data, y, loss, weight, costs, settings).stages())
+            self._stages = list(_StageGrowth(data, y, loss, weight, costs, settings).stages())
         self.n_iter_ = len({id(this) for stage in self._stages for this in stage.rounds})
         return self._stages[-1], costs
 
@@ -142,7 +142,7 @@ class _AnytimeMiser(Anytime, BoostedEstimator):
         )
 
 
-class _Growth:
+class _StageGrowth:
     """A model that grows while λ falls: what it owns, how many trees it has paid for, and its stages."""
 
     def __init__(
@@ -181,14 +181,14 @@ class _Growth:
         if positive and self._most > 0:
             lam, last = self._most / min(positive), LEAST_SHARE * self._most * len(positive) / math.fsum(positive)
             while lam > last:
-                anew = self._evaluation * self._settings.n_estimators <= DEAR * self._spent
-                yield from self._grown_anew(lam) if anew else self._grown_on(lam)
-                lam /= 2.0 if anew else math.sqrt(2.0)
-        yield from self._grown_anew(0.0)
+                restarts = self._evaluation * self._settings.n_estimators <= EXPENSIVE * self._spent
+                yield from self._grown_from_nothing(lam) if restarts else self._grown_on(lam)
+                lam /= 2.0 if restarts else math.sqrt(2.0)
+        yield from self._grown_from_nothing(0.0)
 
-    def _grown_anew(self, lam: float) -> Iterator[Boosted]:
+    def _grown_from_nothing(self, lam: float) -> Iterator[Boosted]:
         """Models grown from nothing, with what a first one buys at this λ."""
-        first = boost(self._backend(), self._shop(lam), self._settings, self._n_outputs)
+        first = boost(self._backend(), self._pricing_at(lam), self._settings, self._n_outputs)
         trees = [tree for this in first.rounds for tree in this.trees]
         groups = [tree.bought for tree in trees if tree.bought]
         if not self._owned and not groups and trees:  # features that need nothing
@@ -198,7 +198,7 @@ class _Growth:
             self._owned |= set(group)
             if number == len(groups) or self._price(self._owned) > RISE * price:
                 price = self._price(self._owned)
-                self._model = boost(self._backend(within=0.0), self._shop(lam), self._settings, self._n_outputs)
+                self._model = boost(self._backend(within=0.0), self._pricing_at(lam), self._settings, self._n_outputs)
                 self._n_trees += sum(len(this.outputs) for this in self._model.rounds)
                 yield self._model
 
@@ -218,7 +218,7 @@ class _Growth:
         backend.resume(self._scores, {})
         here = Boosted(self._model.constant, self._model.start_loss, (), ())
         settings = replace(self._settings, n_estimators=ROUNDS_AT_ONCE)
-        return boost(backend, self._shop(lam), settings, self._n_outputs, earlier=here), backend.rows.scores
+        return boost(backend, self._pricing_at(lam), settings, self._n_outputs, earlier=here), backend.rows.scores
 
     def _taken(self, more: Boosted, scores: np.ndarray) -> Iterator[Boosted]:
         """Add these rounds to the model: a stage whenever a tenth more is spent, and at their end."""
@@ -239,17 +239,17 @@ class _Growth:
             data = replace(data, n_bins=np.where(np.array(missing) <= within, data.n_bins, 0))
         return LocalBackend(data, *self._rows)
 
-    def _shop(self, lam: float) -> ModelPricing:
-        shop = ModelPricing(self._costs, lam)
-        shop.own(self._owned)
-        return shop
+    def _pricing_at(self, lam: float) -> ModelPricing:
+        pricing = ModelPricing(self._costs, lam)
+        pricing.own(self._owned)
+        return pricing
 
 
 class AnytimeMiserRegressor(_AnytimeMiser, BoostedRegressor):
     """Cost-sensitive boosted trees for numbers, for all budgets with one training; squared loss unless `loss` is yours.
 
-    `n_estimators` is the number of rounds of every stage that is grown anew; where evaluating so many trees would be
-    dear, stages go on from the one before. `budget` cuts the plan (`within` does so later).
+    `n_estimators` is the number of rounds of every stage that starts from nothing; where evaluating so many trees would
+    be expensive, stages go on from the one before. `budget` cuts the plan (`within` does so later).
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {

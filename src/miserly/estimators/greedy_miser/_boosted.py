@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, column_or_1d
+from sklearn.utils.validation import check_array
 
 from miserly.boosting import (
     BackendLostError,
@@ -34,16 +34,15 @@ from miserly.boosting import (
     backend_for,
     bin_data,
     boost,
-    fetched,
     is_elsewhere,
 )
 from miserly.costs import CostTable
-from miserly.estimators._base import PlanEstimator, as_codes, constraints, find_categories, row_weights
+from miserly.estimators._base import PlanEstimator, as_codes, check_eval_set, constraints, find_categories, row_weights
 from miserly.estimators.greedy_miser._chain import Purchase, chain, purchases
 from miserly.estimators.greedy_miser._resume import progress_of, resume
 from miserly.estimators.greedy_miser._validation import Validation
 from miserly.kernels.threads import threads
-from miserly.plan import Plan, refuse_missing, stack_trees
+from miserly.plan import Plan, stack_trees
 
 logger = logging.getLogger(__name__)
 LOSS = constraints.has_methods("constant", "gradients", "value")
@@ -87,7 +86,7 @@ class BoostedEstimator(PlanEstimator):
     ) -> Any:
         """Learn. `eval_set=(X, y)` is watched, and stops with `n_iter_no_change`.
 
-        A `backend` holds the rows elsewhere; for Dask collections it is found. A file as `checkpoint` keeps the rounds
+        A `backend` holds remote rows; for Dask collections it is found. A file as `checkpoint` keeps the rounds
         that are done: with `warm_start=True` a killed fit goes on from it.
         """
         numeric, keep_rows = not is_classifier(self), binned is not None
@@ -102,7 +101,7 @@ class BoostedEstimator(PlanEstimator):
     def prepare(self, X: Any) -> BinnedData:
         """Put the data in bins once, for several fits: `fit(X, y, binned=model.prepare(X))`."""
         if is_elsewhere(X):
-            raise ValueError("Data elsewhere are put in bins there, by each fit. Sweep over arrays, or fit one by one.")
+            raise ValueError("Remote data are binned by each fit, where they are. Sweep arrays, or fit one by one.")
         if isinstance(X, BinnedDataset):
             return X.data
         X = as_codes(X, find_categories(X))
@@ -120,7 +119,7 @@ class BoostedEstimator(PlanEstimator):
         qid: Any = None,
         backend: Any = None,
     ) -> tuple[Any, np.ndarray, np.ndarray | None]:
-        """As for all estimators; data in bins stay there, and for data elsewhere their backend stands, with y that of
+        """As for all estimators; data in bins stay there, and for remote data their backend stands, with y that of
         the labels that there are (their range, for numbers)."""
         backend = backend_for(X) if backend is None else backend
         if backend is not None:
@@ -135,7 +134,7 @@ class BoostedEstimator(PlanEstimator):
         if X.max_bins != self.max_bins:
             raise ValueError(
                 f"The data are in at most {X.max_bins} bins, max_bins is {self.max_bins}. Set it to {X.max_bins}, or "
-                "put the data in bins anew."
+                "bin the data again."
             )
         self._name_features(X.shape[1], X.features if X.named else None)
         self.categories_ = {}
@@ -170,7 +169,7 @@ class BoostedEstimator(PlanEstimator):
                     settings = replace(settings, n_estimators=progress.last.n_tried)
             if isinstance(X, BackendOfRows):
                 if binned is not None:
-                    raise ValueError("Data elsewhere are put in bins there: give no `binned`.")
+                    raise ValueError("Remote data are binned where they are: give no `binned`.")
                 backend: Any = X
                 backend.open(loss, getattr(self, "classes_", None), self.max_bins, self.subsample, seed)
                 backend.data = self._usable(backend.data, costs)
@@ -208,10 +207,10 @@ class BoostedEstimator(PlanEstimator):
         """All rounds. If rows are lost on the way, they are fetched again and the round in work is repeated."""
         while True:
             try:
-                shop = self._open_shop(costs, backend)
+                pricing = self._new_pricing(costs, backend)
                 if progress.last is not None:
-                    resume(progress.last, X, backend, shop, costs)
-                return boost(backend, shop, settings, n_outputs, watch, progress.last, self._draws, progress)
+                    resume(progress.last, X, backend, pricing, costs)
+                return boost(backend, pricing, settings, n_outputs, watch, progress.last, self._draws, progress)
             except RowsLostError as error:
                 logger.warning("%s", error)
                 backend.repair()
@@ -240,7 +239,7 @@ class BoostedEstimator(PlanEstimator):
         """The data with those features that may be used at all."""
         return data
 
-    def _open_shop(self, costs: CostTable, backend: LocalBackend) -> ModelPricing | RowPricing:
+    def _new_pricing(self, costs: CostTable, backend: LocalBackend) -> ModelPricing | RowPricing:
         if self.charge == "path":
             return RowPricing(costs, self.tradeoff, backend, self.repeat_price)
         return ModelPricing(costs, self.tradeoff, self.repeat_price)
@@ -254,29 +253,11 @@ class BoostedEstimator(PlanEstimator):
     def _watch(self, eval_set: Any, loss: Loss) -> Validation | None:
         if eval_set is None:
             return None
-        X, y, _ = self._eval_data(eval_set, parts=("X", "y"))
-        target = self._target(y)
+        X, y, _ = check_eval_set(self, eval_set)
+        target = self._as_numbers(y)
         return Validation(X, target, lambda scores: loss.value(target, scores), self.n_iter_no_change)
 
-    def _eval_data(self, eval_set: Any, parts: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        if not isinstance(eval_set, tuple) or len(eval_set) != len(parts):
-            raise ValueError(f"eval_set is validation data: ({', '.join(parts)}).")
-        eval_set = tuple(map(fetched, eval_set))
-        named = hasattr(eval_set[0], "columns") or isinstance(eval_set[0], BinnedDataset)
-        if hasattr(self, "feature_names_in_") and not named:
-            raise ValueError(
-                "The training data have feature names, the X of eval_set has none. Give it as a frame with the same "
-                "columns, so that they cannot be mixed up."
-            )
-        X, *columns = self._checked(eval_set[0]), *(column_or_1d(part) for part in eval_set[1:])
-        if any(len(column) != X.shape[0] for column in columns):
-            raise ValueError(f"eval_set has {X.shape[0]} rows in X and {len(columns[0])} in y. Give one label per row.")
-        refuse_missing(columns[0], "the y of eval_set", "label")
-        if columns[0].dtype.kind == "f" and not np.isfinite(columns[0]).all():
-            raise ValueError("eval_set holds infinity in y. Remove such rows.")
-        return X, columns[0], columns[1] if len(columns) > 1 else None
-
-    def _target(self, y: np.ndarray) -> np.ndarray:
+    def _as_numbers(self, y: np.ndarray) -> np.ndarray:
         """The labels of validation data as numbers."""
         return y.astype(np.float64)
 

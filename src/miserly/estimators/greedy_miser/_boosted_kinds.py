@@ -20,7 +20,7 @@ from miserly.boosting import (
     SquaredHingeLoss,
     SquaredLoss,
 )
-from miserly.estimators._base import PlanClassifier, PlanRegressor, constraints
+from miserly.estimators._base import PlanClassifier, PlanRegressor, check_eval_set, constraints
 from miserly.estimators.greedy_miser._boosted import LOSS, BoostedEstimator
 from miserly.estimators.greedy_miser._validation import Validation
 from miserly.metrics import get_metric
@@ -37,7 +37,7 @@ class BoostedRegressor(PlanRegressor, BoostedEstimator):
         self.plan_ = self._plan(boosted, costs)
 
     def _loss_and_target(self, y: np.ndarray) -> tuple[Loss, np.ndarray]:
-        return (SquaredLoss() if isinstance(self.loss, str) else self.loss), self._target(y)
+        return (SquaredLoss() if isinstance(self.loss, str) else self.loss), self._as_numbers(y)
 
 
 class BoostedClassifier(PlanClassifier, BoostedEstimator):
@@ -74,10 +74,7 @@ class BoostedClassifier(PlanClassifier, BoostedEstimator):
         fits = [platt(z, (known.y == k).astype(float), weight) for z, k in zip(scores, positive)]
         return [a for a, _ in fits], [b for _, b in fits]
 
-    def _target(self, y: np.ndarray) -> np.ndarray:
-        unknown = np.setdiff1d(y, self.classes_)
-        if len(unknown):
-            raise ValueError(f"The validation data have classes that the training data have not: {unknown[:5]}.")
+    def _as_numbers(self, y: np.ndarray) -> np.ndarray:
         return np.searchsorted(self.classes_, y).astype(np.float64)
 
     def _loss_and_target(self, y: np.ndarray) -> tuple[Loss, np.ndarray]:
@@ -124,7 +121,7 @@ class BoostedRanker(PlanRegressor, BoostedEstimator):
     ) -> Any:
         """Learn to rank; without `qid` all rows are one query. Rows of a query lie together.
 
-        A `backend` holds the rows elsewhere; for Dask collections it is found. A file as `checkpoint` keeps the rounds
+        A `backend` holds remote rows; for Dask collections it is found. A file as `checkpoint` keeps the rounds
         that are done: with `warm_start=True` a killed fit goes on from it.
         """
         X, y, weight = self._fit_data(X, y, sample_weight, y_numeric=True, keep_rows=True, qid=qid, backend=backend)
@@ -137,7 +134,7 @@ class BoostedRanker(PlanRegressor, BoostedEstimator):
             raise ValueError(f"lambdarank needs grades of 0 or more, got {y.min():g}. Map the labels first.")
         loss: Loss = LambdaRankLoss(query) if self.loss == "lambdarank" else SquaredLoss()
         watch = self._watch(eval_set, loss)
-        boosted, costs = self._boost(X, self._target(y), loss, weight, watch, binned, checkpoint)
+        boosted, costs = self._boost(X, self._as_numbers(y), loss, weight, watch, binned, checkpoint)
         sign = -1.0 if get_metric(self.metric).greater_is_better else 1.0
         self.validation_score_ = None if self.validation_loss_ is None else [sign * v for v in self.validation_loss_]
         self.plan_ = self._plan(boosted, costs)
@@ -146,14 +143,14 @@ class BoostedRanker(PlanRegressor, BoostedEstimator):
     def _watch(self, eval_set: Any, loss: Loss) -> Validation | None:
         if eval_set is None:
             return None
-        X, y, qid = self._eval_data(eval_set, parts=("X", "y", "qid"))
+        X, y, qid = check_eval_set(self, eval_set, ("X", "y", "qid"))
         query = _queries(qid, X.shape[0], "the qid of eval_set")
         metric = get_metric(self.metric)
         sign = -1.0 if metric.greater_is_better else 1.0
         return Validation(X, y, lambda scores: sign * metric(y, scores[0], qid=query), self.n_iter_no_change)
 
     def _loss_and_target(self, y: np.ndarray) -> tuple[Loss, np.ndarray]:
-        return SquaredLoss(), self._target(y)
+        return SquaredLoss(), self._as_numbers(y)
 
 
 def _queries(qid: Any, n_rows: int, what: str) -> np.ndarray:

@@ -43,7 +43,7 @@ def _earlier(model: PlanEstimator, loss: Loss, params: dict[str, Any]) -> Booste
     if params["n_estimators"] < earlier.n_tried:
         raise ValueError(
             f"n_estimators={params['n_estimators']} is less than the {earlier.n_tried} rounds done already: with "
-            "warm_start=True it counts all rounds. Raise it, or set warm_start=False to begin anew."
+            "warm_start=True it counts all rounds. Raise it, or set warm_start=False to start again."
         )
     if len(earlier.constant) != loss.n_outputs or _all_trees(earlier).n_features > model.n_features_in_:
         raise ValueError(
@@ -52,13 +52,13 @@ def _earlier(model: PlanEstimator, loss: Loss, params: dict[str, Any]) -> Booste
     return earlier
 
 
-def resume(earlier: Boosted, X: Any, backend: Any, shop: ModelPricing | RowPricing, costs: CostTable) -> None:
+def resume(earlier: Boosted, X: Any, backend: Any, pricing: ModelPricing | RowPricing, costs: CostTable) -> None:
     """Scores of the earlier rounds; what they paid is not paid again."""
     trees = _all_trees(earlier)
-    if isinstance(shop, ModelPricing):
-        shop.own(a for f in trees.used for a in set_bits(costs.feature_masks[f]))
+    if isinstance(pricing, ModelPricing):
+        pricing.own(a for f in trees.used for a in set_bits(costs.feature_masks[f]))
     if isinstance(X, (BinnedDataset, BackendOfRows)):
-        by_path = isinstance(shop, RowPricing)
+        by_path = isinstance(pricing, RowPricing)
         needs = [tuple(set_bits(mask)) for mask in costs.feature_masks] if by_path else []
         pairs = [pair for this in earlier.rounds for pair in zip(this.outputs, this.tables)]
         backend.replay(earlier.constant, pairs, needs)
@@ -67,7 +67,7 @@ def resume(earlier: Boosted, X: Any, backend: Any, shop: ModelPricing | RowPrici
     for rows, block in dense_blocks(X):
         for this in earlier.rounds:
             add_round(this, block, scores[:, rows])
-    backend.resume(scores, {} if isinstance(shop, ModelPricing) else _owned_by_path(trees, X, costs))
+    backend.resume(scores, {} if isinstance(pricing, ModelPricing) else _owned_by_path(trees, X, costs))
 
 
 def _all_trees(boosted: Boosted) -> Trees:

@@ -46,15 +46,15 @@ def standardise(X: NDArray[np.floating], share: Floats) -> Standard:
     Z /= largest
     Z -= (rest := share @ Z)
     mean += rest * largest
-    spread = np.sqrt(np.einsum("ij,ij,i->j", Z, Z, share))
-    seen = spread > 0
+    std = np.sqrt(np.einsum("ij,ij,i->j", Z, Z, share))
+    seen = std > 0
     if not seen.all():
-        Z, order, mean, largest, spread = (
+        Z, order, mean, largest, std = (
             np.asfortranarray(Z[:, seen]),
-            *(a[seen] for a in (order, mean, largest, spread)),
+            *(a[seen] for a in (order, mean, largest, std)),
         )
-    Z /= spread
-    return Standard(Z, order, mean, spread * largest)
+    Z /= std
+    return Standard(Z, order, mean, std * largest)
 
 
 def _order_by_content(X: NDArray[np.floating]) -> NDArray[np.intp]:

@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import Lasso, MultiTaskLasso
 
+from miserly.baselines._group_lasso import GroupLasso, least_squares
+from miserly.baselines._standard import standardise
 from miserly.kernels.lasso import descend_gram, descend_residual
-from miserly.solvers import GroupLasso, least_squares, standardise
 from oracles.linear import lasso_sweep, lasso_violation
 
 
@@ -61,7 +62,7 @@ def test_a_sweep_is_the_plain_twins(n, d, n_outputs):
 def test_scikit_learns_lasso(n, d, n_outputs):
     Z, Y = problem(n, d, n_outputs)
     lasso = GroupLasso(Z, Y)
-    level = 0.1 * lasso.pull(np.zeros(d, bool)).max()
+    level = 0.1 * lasso.gradient_norms(np.zeros(d, bool)).max()
     # its objective divides by 2n; rows here carry the root of 1/n already
     kind = Lasso if n_outputs == 1 else MultiTaskLasso
     peer = kind(alpha=level, fit_intercept=False, tol=1e-12, max_iter=100_000)
@@ -95,7 +96,7 @@ def test_the_conditions_of_optimality_hold(n, d, n_outputs, free, twins, level, 
 def test_a_warm_start_ends_at_the_same_place_with_less_work():
     Z, Y = problem(400, 60, 1)
     lasso = GroupLasso(Z, Y)
-    high, low = (np.full(60, share * lasso.pull(np.zeros(60, bool)).max()) for share in (0.02, 0.015))
+    high, low = (np.full(60, share * lasso.gradient_norms(np.zeros(60, bool)).max()) for share in (0.02, 0.015))
     cold, warm = lasso.solve(low), lasso.solve(low, start=lasso.solve(high).beta)
     np.testing.assert_allclose(warm.beta, cold.beta, rtol=0, atol=1e-12)
     assert warm.n_sweeps < cold.n_sweeps
@@ -104,7 +105,7 @@ def test_a_warm_start_ends_at_the_same_place_with_less_work():
 def test_nothing_is_bought_above_the_pull():
     Z, Y = problem(50, 10, 2)
     lasso = GroupLasso(Z, Y)
-    strength = lasso.pull(np.zeros(10, bool))
+    strength = lasso.gradient_norms(np.zeros(10, bool))
     strength *= 1.01
     assert not lasso.solve(strength).beta.any()
     strength[3] *= 0.98

@@ -22,7 +22,7 @@ MAX_NEWTON_SIZE = 1500
 
 
 @dataclass(frozen=True)
-class Fit:
+class LassoFit:
     """Coefficients (feature × output), and by how much the conditions of optimality are still violated."""
 
     beta: Floats
@@ -42,14 +42,14 @@ class GroupLasso:
         self.Z, self.Y = np.asfortranarray(Z), np.ascontiguousarray(Y)
         self._free: NDArray[np.bool_] | None = None
 
-    def pull(self, free: NDArray[np.bool_]) -> Floats:
+    def gradient_norms(self, free: NDArray[np.bool_]) -> Floats:
         """The length of each feature's gradient when only the free ones are used: penalties above it buy nothing."""
         self._project(free)
         strength = np.zeros(self.Z.shape[1])
         strength[~free] = np.linalg.norm(self._Z.T @ self._Y, axis=1)
         return strength
 
-    def solve(self, penalty: Floats, start: Floats | None = None) -> Fit:
+    def solve(self, penalty: Floats, start: Floats | None = None) -> LassoFit:
         """The minimum for these penalties, from the coefficients `start` if given."""
         free = penalty <= 0.0
         beta = np.zeros((self.Z.shape[1], self.Y.shape[1]))
@@ -61,7 +61,7 @@ class GroupLasso:
         if free.any():
             used = np.flatnonzero(beta.any(axis=1))
             beta[free] = least_squares(self.Z[:, free], self.Y - self.Z[:, used] @ beta[used])
-        return Fit(beta, violation, sweeps, converged)
+        return LassoFit(beta, violation, sweeps, converged)
 
     def _project(self, free: NDArray[np.bool_]) -> None:
         """Take out of Y and of the penalised features what the free ones explain."""
@@ -86,8 +86,8 @@ class GroupLasso:
         for tolerance in TOLERANCES:
             limit = tolerance * scale
             if self._gram is not None:
-                pull = np.ascontiguousarray(self._pull_of(beta).T)
-                done, violation = kernels.descend_gram(self._gram, penalty, pull, beta, limit, MAX_SWEEPS)
+                residual = np.ascontiguousarray(self._residual_of(beta).T)
+                done, violation = kernels.descend_gram(self._gram, penalty, residual, beta, limit, MAX_SWEEPS)
             else:
                 residual = np.ascontiguousarray((self._Y - self._Z @ beta).T)
                 done, violation = kernels.descend_residual(
@@ -101,7 +101,7 @@ class GroupLasso:
                     break
         return beta, violation, sweeps, violation <= 10 * TOLERANCES[-1] * scale
 
-    def _pull_of(self, beta: Floats) -> Floats:
+    def _residual_of(self, beta: Floats) -> Floats:
         """Zᵀ(Y − Zβ)."""
         used = np.flatnonzero(beta.any(axis=1))
         if self._gram is not None:
@@ -109,11 +109,11 @@ class GroupLasso:
         return self._Z.T @ (self._Y - self._Z[:, used] @ beta[used])
 
     def _violation(self, penalty: Floats, beta: Floats) -> float:
-        pull, size = self._pull_of(beta), np.linalg.norm(beta, axis=1)
+        residual, size = self._residual_of(beta), np.linalg.norm(beta, axis=1)
         used = size > 0
         wanted = penalty[used, None] * beta[used] / size[used, None]
-        idle = np.linalg.norm(pull[~used & (self._squares > 0)], axis=1) - penalty[~used & (self._squares > 0)]
-        return max(float(np.abs(pull[used] - wanted).max(initial=0.0)), float(idle.max(initial=0.0)))
+        idle = np.linalg.norm(residual[~used & (self._squares > 0)], axis=1) - penalty[~used & (self._squares > 0)]
+        return max(float(np.abs(residual[used] - wanted).max(initial=0.0)), float(idle.max(initial=0.0)))
 
     def _newton(self, penalty: Floats, beta: Floats) -> Floats | None:
         """Newton steps among the features in use; None if one of them would turn round, or nothing can be solved."""
@@ -128,8 +128,8 @@ class GroupLasso:
             unit = at / size[:, None]
             slope = gram @ at - moment + weight[:, None] * unit
             curve = np.kron(gram, np.eye(n_outputs)).reshape(len(used), n_outputs, len(used), n_outputs)
-            bend = (weight / size)[:, None, None] * (np.eye(n_outputs) - unit[:, :, None] * unit[:, None, :])
-            curve[np.arange(len(used)), :, np.arange(len(used)), :] += bend
+            curvature = (weight / size)[:, None, None] * (np.eye(n_outputs) - unit[:, :, None] * unit[:, None, :])
+            curve[np.arange(len(used)), :, np.arange(len(used)), :] += curvature
             try:
                 factor = linalg.cho_factor(curve.reshape(slope.size, slope.size), check_finite=False)
             except linalg.LinAlgError:
