@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Literal
 
 import numpy as np
@@ -10,7 +9,7 @@ from scipy.sparse import issparse
 
 from miserly._typing import Floats
 from miserly.baselines._standard import Standard, standardise
-from miserly.costs import CostTable, set_bits
+from miserly.costs import CostTable
 from miserly.estimators import PlanEstimator
 from miserly.plan import Node, Plan, RawFeatures
 from miserly.solvers import platt
@@ -87,10 +86,7 @@ def standard(X: np.ndarray, weights: Floats) -> Standard:
 def feature_prices(costs: CostTable) -> Floats:
     """What each feature costs a row that owns nothing: all that it needs, and its evaluation."""
     evaluation = costs.evaluation_prices(len(costs.features))
-    prices = costs.price_list
-    return np.array(
-        [math.fsum([*(prices[a] for a in set_bits(m)), e]) for m, e in zip(costs.feature_masks, evaluation)]
-    )
+    return np.array(list(costs.marginal().values())) + evaluation
 
 
 def signs(y: np.ndarray, classes: np.ndarray) -> Floats:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from miserly._typing import Floats
-from miserly.costs import CostTable, set_bits
+from miserly.costs import CostTable
 from miserly.estimators._base._dictionary import Learners
 from miserly.estimators._base._learner_base import LearnerEstimator
 from miserly.estimators._base._target import Reading, Target
@@ -103,8 +103,7 @@ class GraphEstimator(LearnerEstimator):
         y = np.asarray(y)
         targets = self._target_of(y).encode(y)
         std = math.sqrt(float(targets.var(axis=0).sum())) or 1.0
-        masks = costs.feature_masks if costs.each is None else ()
-        each = np.array([math.fsum(costs.price_list[a] for a in set_bits(m)) for m in masks] or [costs.each or 0.0])
+        each = np.array(list(costs.marginal().values()) if costs.each is None else [costs.each])
         if isinstance(costs.evaluation, float):
             each = each + costs.evaluation
         paid = each[each > 0] if (each > 0).any() else np.ones(1)
