@@ -7,7 +7,7 @@ import lightgbm
 import numpy as np
 
 from benchmarks.timing import Best, best_of, line
-from miserly.boosting import Limits, LocalBackend, ModelPricing, Settings, SquaredLoss, bin_data, boost
+from miserly.boosting import LocalBackend, ModelPricing, Settings, SquaredLoss, TreeLimits, bin_data, boost
 from miserly.datasets import yahoo_like
 from miserly.kernels import histograms
 from miserly.kernels.threads import threads
@@ -33,7 +33,7 @@ def our_binning(X, n_jobs):
 
 
 def our_trees(data, y, costs, n_jobs):
-    settings = Settings(N_TREES, 0.1, Limits(max_depth=3, min_samples_leaf=20))
+    settings = Settings(N_TREES, 0.1, TreeLimits(max_depth=3, min_samples_leaf=20))
     with threads(n_jobs):
         return boost(LocalBackend(data, y, SquaredLoss()), ModelPricing(costs, TRADEOFF), settings, 1)
 

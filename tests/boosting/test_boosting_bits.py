@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from miserly.boosting import (
-    Limits,
     LocalBackend,
     LogLoss,
     ModelPricing,
     Settings,
     SoftmaxLoss,
     SquaredLoss,
+    TreeLimits,
     bin_data,
     boost,
 )
@@ -44,7 +44,7 @@ def fit(X, y, loss="squared", costs=None, tradeoff=None, limits=None, n_rounds=4
     shop = ModelPricing(costs or shared(), TRADEOFF[loss] if tradeoff is None else tradeoff)
     loss = LOSSES[loss]
     backend = LocalBackend(bin_data(X, sample=None), y, loss)
-    settings = Settings(n_rounds, 0.3, limits or Limits(3, None, 10))
+    settings = Settings(n_rounds, 0.3, limits or TreeLimits(3, None, 10))
     result = boost(backend, shop, settings, loss.n_outputs)
     tables = [{k: v.tolist() for k, v in t.items()} for this in result.rounds for t in this.tables]
     splits = [split for this in result.rounds for tree in this.trees for split in tree.splits]
@@ -99,7 +99,7 @@ def test_permuted_features_permute_the_model(loss):
     assert [s.price for s in one["splits"]] == [s.price for s in other["splits"]]
 
 
-@pytest.mark.parametrize("limits", [Limits(3, None, 10), Limits(None, 10, 1)])
+@pytest.mark.parametrize("limits", [TreeLimits(3, None, 10), TreeLimits(None, 10, 1)])
 def test_no_tradeoff_equals_no_prices(limits):
     X, y = sample("squared")
     blind = fit(X, y, tradeoff=0.0, limits=limits)

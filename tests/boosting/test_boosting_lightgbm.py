@@ -4,7 +4,7 @@ import lightgbm
 import numpy as np
 import pytest
 
-from miserly.boosting import Limits, LocalBackend, ModelPricing, Settings, SquaredLoss, bin_data, boost
+from miserly.boosting import LocalBackend, ModelPricing, Settings, SquaredLoss, TreeLimits, bin_data, boost
 from miserly.costs import CostTable
 from oracles.grower import Rows, goes_left, raw_gain
 
@@ -80,7 +80,7 @@ def where(split):
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.15])
-@pytest.mark.parametrize("limits", [Limits(3, None, 20), Limits(None, 12, 1), Limits(4, 9, 30)])
+@pytest.mark.parametrize("limits", [TreeLimits(3, None, 20), TreeLimits(None, 12, 1), TreeLimits(4, 9, 30)])
 def test_without_prices_the_trees_are_lightgbms(limits, missing):
     rng = np.random.default_rng(8)
     X = np.array([rng.integers(0, k, 2500) for k in (2, 5, 20, 60, 150, 150, 150, 150)], float).T

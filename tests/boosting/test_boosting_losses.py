@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from miserly.boosting import (
-    Limits,
     LocalBackend,
     LogLoss,
     ModelPricing,
@@ -12,6 +11,7 @@ from miserly.boosting import (
     SoftmaxLoss,
     SquaredHingeLoss,
     SquaredLoss,
+    TreeLimits,
     bin_data,
     boost,
 )
@@ -120,7 +120,7 @@ def test_boosting_goes_downhill(name, tradeoff):
     y = target(name, 2 * X[:, 0] * (X[:, 1] > 0) + X[:, 2], rng)
     backend = LocalBackend(bin_data(X), y, loss)
     shop = ModelPricing(CostTable.per_feature([1.0, 1.0, 1.0, 1.0, 1.0, 0.0]), tradeoff)
-    result = boost(backend, shop, Settings(25, 0.1, Limits(3, None, 20)), loss.n_outputs)
+    result = boost(backend, shop, Settings(25, 0.1, TreeLimits(3, None, 20)), loss.n_outputs)
     before = loss.value(y, result.constant[:, None].repeat(800, axis=1))
     losses = [before, *result.losses]
     assert len(result.rounds) == 25

@@ -5,13 +5,13 @@ import pytest
 
 from miserly.boosting import (
     Grower,
-    Limits,
     LocalBackend,
     LogLoss,
     ModelPricing,
     RowPricing,
     Settings,
     SquaredLoss,
+    TreeLimits,
     bin_data,
     boost,
 )
@@ -62,7 +62,7 @@ def test_a_moved_root_is_the_one_that_would_be_counted(seed):
     data, y = sample(seed)
     backend = LocalBackend(data, y, SquaredLoss())
     backend.start()
-    grower = Grower(backend, ModelPricing(COSTS, 1e-3), Limits(3))
+    grower = Grower(backend, ModelPricing(COSTS, 1e-3), TreeLimits(3))
     n_moved = 0
     for number in range(N_TREES):
         backend.gradients(number)
@@ -82,13 +82,13 @@ def test_a_moved_root_is_the_one_that_would_be_counted(seed):
 @pytest.mark.parametrize(
     ("limits", "tradeoff", "by_path", "factor"),
     [
-        (Limits(3), 0.0, False, 1.0),
-        (Limits(3), 0.02, False, 1.0),
-        (Limits(3), 1e-3, True, 1.0),
-        (Limits(None, 8, 5), 1e-3, False, 1.0),
-        (Limits(1), 0.0, False, 1.0),
-        (Limits(2), 0.0, False, 1e100),
-        (Limits(2), 0.0, False, 1e-100),
+        (TreeLimits(3), 0.0, False, 1.0),
+        (TreeLimits(3), 0.02, False, 1.0),
+        (TreeLimits(3), 1e-3, True, 1.0),
+        (TreeLimits(None, 8, 5), 1e-3, False, 1.0),
+        (TreeLimits(1), 0.0, False, 1.0),
+        (TreeLimits(2), 0.0, False, 1e100),
+        (TreeLimits(2), 0.0, False, 1e-100),
     ],
 )
 def test_trees_are_the_same_if_every_root_is_counted(limits, tradeoff, by_path, factor):
@@ -131,7 +131,7 @@ def test_leaves_are_the_means_of_their_rows_but_for_a_hundredth_of_a_percent():
     backend = LocalBackend(data, y, SquaredLoss())
     backend.start()
     backend.gradients()
-    tree = Grower(backend, ModelPricing(COSTS, 0.0), Limits(3)).grow()
+    tree = Grower(backend, ModelPricing(COSTS, 0.0), TreeLimits(3)).grow()
     means = np.array([g / h for g, h in backend.leaf_sums(tree.leaves)[:, 0]])
     settled = np.array(backend.settle(means))
     assert (settled != means).any()
@@ -144,6 +144,6 @@ def test_leaves_of_few_quanta_stay_as_they_are():
     backend = LocalBackend(data, np.where(np.arange(N_ROWS) == 5, 1e7, y), SquaredLoss())
     backend.start()
     backend.gradients()
-    Grower(backend, ModelPricing(COSTS, 0.0), Limits(3)).grow()
+    Grower(backend, ModelPricing(COSTS, 0.0), TreeLimits(3)).grow()
     values = [0.3, -0.1, 0.02, 1e5]
     assert backend.settle(values) == values

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from miserly.boosting import Limits, LocalBackend, ModelPricing, Settings, SquaredLoss, bin_data, boost
+from miserly.boosting import LocalBackend, ModelPricing, Settings, SquaredLoss, TreeLimits, bin_data, boost
 from oracles.agreement import Given, binned, compare, own, table
 
 
@@ -11,7 +11,7 @@ from oracles.agreement import Given, binned, compare, own, table
 def test_a_price_at_the_whole_squared_error_of_a_node_decides_exactly(offset):
     sign = np.repeat([-1.0, 1.0], 50)
     bins = [np.repeat([0, 1], 50), np.tile([0, 1], 50)]
-    trees, _ = compare(bins, [sign], *own([0.5 * (1 + offset), 0.0]), 1.0, Limits(2, None, 1))
+    trees, _ = compare(bins, [sign], *own([0.5 * (1 + offset), 0.0]), 1.0, TreeLimits(2, None, 1))
     assert [s.feature for s in trees[0].splits] == ([0] if offset < 0 else [])
 
 
@@ -19,7 +19,7 @@ def test_a_purchase_in_one_leaf_makes_a_skipped_feature_affordable_in_another():
     part, half = np.repeat([0, 1], 80), np.tile(np.repeat([0, 1], 40), 2)
     gradient = np.where(part == 0, 10.0, 0.1) * np.where(half == 0, 1, -1) + np.where(part == 0, 30.0, -30.0)
     needs, prices = np.array([[False], [True], [True]]), np.array([1.0])
-    trees, _ = compare([part, half, 1 - half], [gradient], needs, prices, 1.0, Limits(3, None, 5))
+    trees, _ = compare([part, half, 1 - half], [gradient], needs, prices, 1.0, TreeLimits(3, None, 5))
     assert [(s.node, s.feature, s.price) for s in trees[0].splits] == [(0, 0, 0.0), (1, 1, 1.0), (2, 1, 0.0)]
 
 
@@ -28,7 +28,7 @@ def test_free_features_are_counted_however_little_error_is_left():
     n, quantum = 1000, 1.0 / (2**23 - 1)
     bins = np.array([np.repeat([0, 1], n), np.arange(2 * n) == 0])
     gradient = np.repeat([1.0, -1.0], n) - quantum * bins[1]
-    compare(bins, [gradient], *own([0.0, 0.0]), 0.0, Limits(None, None, 1))
+    compare(bins, [gradient], *own([0.0, 0.0]), 0.0, TreeLimits(None, None, 1))
 
 
 UNIT = float(2**23 - 1) ** 2  # a hundred rows' gradients of ± 2²³ − 1 are quantised in ones: gains are exact
@@ -39,7 +39,7 @@ def boosted(price, evaluation, n_rounds=2):
     sign = np.repeat([-1.0, 1.0], 50)
     shop = ModelPricing(table(*own([price * UNIT]), evaluation * UNIT), 1.0)
     backend = LocalBackend(binned([sign > 0]), np.zeros(100), Given([sign * (2**23 - 1)] * n_rounds))
-    return boost(backend, shop, Settings(n_rounds, 0.1, Limits(1, None, 1)), 1), shop
+    return boost(backend, shop, Settings(n_rounds, 0.1, TreeLimits(1, None, 1)), 1), shop
 
 
 def test_what_is_bought_stays_free_in_later_trees():
@@ -78,7 +78,7 @@ def pauses(lazy, n_rounds=40, price=0.02):
     result = boost(
         backend,
         shop,
-        Settings(n_rounds, 0.1, Limits(3, None, 20), lazy=lazy),
+        Settings(n_rounds, 0.1, TreeLimits(3, None, 20), lazy=lazy),
         1,
         lambda *_: looks.append(any(counted)) or counted.clear(),
     )

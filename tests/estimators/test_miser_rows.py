@@ -8,7 +8,7 @@ from scipy import sparse
 
 import miserly as ms
 from miserly.boosting import SquaredHingeLoss, SquaredLoss, bin_data
-from miserly.boosting._rows import Rows
+from miserly.boosting._rows import TrainingRows
 from miserly.datasets import four_quadrants
 
 KINDS = ["regressor", "classifier", "ranker"]
@@ -101,7 +101,7 @@ def test_draws_depend_on_the_seed_alone(options):
 
 def test_a_draw_takes_about_its_share_of_rows_each_round_another():
     data = bin_data(np.zeros((10_000, 1)), 2)
-    rows = Rows(data, np.zeros(10_000), SquaredLoss())
+    rows = TrainingRows(data, np.zeros(10_000), SquaredLoss())
     draws = np.empty((20, 10_000), bool)
     for seed, drawn in enumerate(draws):
         rows.draw(seed, 0.3)

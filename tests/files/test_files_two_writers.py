@@ -11,7 +11,7 @@ import deeds
 import numpy as np
 import pytest
 
-from miserly.boosting import Progress, bin_data
+from miserly.boosting import Checkpoint, bin_data
 from miserly.datasets import write_csv
 from miserly.plan import load_plan
 from miserly.report import load_run
@@ -91,7 +91,7 @@ def test_bins_are_made_once(tmp_path):
 def test_the_second_fit_at_a_checkpoint_is_told(tmp_path, monkeypatch):
     """Its rounds stood between those of the first, and a third fit went on from both."""
     path, made = tmp_path / "rounds", []
-    done = Progress.__call__
+    done = Checkpoint.__call__
 
     def with_another_at_the_third(progress, boosted):
         done(progress, boosted)
@@ -99,7 +99,7 @@ def test_the_second_fit_at_a_checkpoint_is_told(tmp_path, monkeypatch):
         if len(made) == 3:
             deeds.model(n_estimators=4).fit(*deeds.TRAIN, checkpoint=path)
 
-    monkeypatch.setattr(Progress, "__call__", with_another_at_the_third)
+    monkeypatch.setattr(Checkpoint, "__call__", with_another_at_the_third)
     with pytest.raises(ValueError, match=f"Another fit writes the checkpoint '{path}' too"):
         deeds.model().fit(*deeds.TRAIN, checkpoint=path)
     assert path.read_text().count("\n") == 1 + 4

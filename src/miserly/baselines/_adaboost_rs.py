@@ -23,7 +23,16 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from miserly._typing import Floats
-from miserly.boosting import BinnedData, Grower, Limits, LocalBackend, ModelPricing, SquaredLoss, bin_data, tree_table
+from miserly.boosting import (
+    BinnedData,
+    Grower,
+    LocalBackend,
+    ModelPricing,
+    SquaredLoss,
+    TreeLimits,
+    bin_data,
+    tree_table,
+)
 from miserly.costs import CostTable, Ledger
 from miserly.estimators import TwoClasses, constraints, dense_blocks
 from miserly.kernels.threads import threads
@@ -145,7 +154,7 @@ class AdaBoostRSClassifier(TwoClasses):
         self, data: BinnedData, X: Any, sign: Floats, share: Floats, costs: CostTable
     ) -> tuple[list[Table], list[float], list[Says]]:
         """Discrete AdaBoost: trees fitted to weighted ±1, whose leaves say +1 or −1; their votes, what they say."""
-        limits = Limits(self.max_depth, self.max_leaf_nodes, self.min_samples_leaf)
+        limits = TreeLimits(self.max_depth, self.max_leaf_nodes, self.min_samples_leaf)
         tables: list[Table] = []
         alpha: list[float] = []
         says: list[Says] = []
@@ -226,7 +235,7 @@ class AdaBoostRSClassifier(TwoClasses):
         )
 
 
-def _weighted_tree(data: BinnedData, sign: Floats, share: Floats, limits: Limits, costs: CostTable) -> Table | None:
+def _weighted_tree(data: BinnedData, sign: Floats, share: Floats, limits: TreeLimits, costs: CostTable) -> Table | None:
     """The least-squares tree of ±1 under row weights, each leaf the sign of its mean; None if nothing can be split."""
     backend = LocalBackend(data, sign, SquaredLoss(), share)
     [mean] = backend.start()

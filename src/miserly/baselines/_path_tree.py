@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from miserly.boosting import Grower, Limits, LocalBackend, RowPricing, SquaredLoss, bin_data, tree_table
+from miserly.boosting import Grower, LocalBackend, RowPricing, SquaredLoss, TreeLimits, bin_data, tree_table
 from miserly.costs import CostTable
 from miserly.estimators import PlanClassifier, PlanEstimator, PlanRegressor, constraints
 from miserly.kernels.threads import threads
@@ -66,7 +66,7 @@ class _PathTree(PlanEstimator):
     def _grow(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> tuple[list[dict[str, np.ndarray]], np.ndarray]:
         """One table for each output, all of one shape, whose leaves hold means; and the means of all rows."""
         columns = self._columns(y)
-        limits = Limits(self.max_depth, self.max_leaf_nodes, self.min_samples_leaf)
+        limits = TreeLimits(self.max_depth, self.max_leaf_nodes, self.min_samples_leaf)
         with threads(self.n_jobs, X.shape[0] * X.shape[1]):
             data = bin_data(X, self.max_bins, n_jobs=self.n_jobs)
             backend = LocalBackend(data, columns, SquaredLoss(len(columns)), weight)

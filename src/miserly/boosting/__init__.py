@@ -2,7 +2,7 @@
 
 from miserly.boosting._backend import Backend, BackendOfRows, LocalBackend, check_row_count, weight_unit
 from miserly.boosting._binned_dataset import BinnedDataset, BinnedFileError
-from miserly.boosting._binned_traversal import walk
+from miserly.boosting._binned_traversal import traverse_binned
 from miserly.boosting._binning import COLUMNS_AT_ONCE as COLUMNS_AT_ONCE
 from miserly.boosting._binning import BinnedData, bin_data
 from miserly.boosting._binning import chosen_rows as chosen_rows
@@ -10,18 +10,18 @@ from miserly.boosting._binning import cut_columns as cut_columns
 from miserly.boosting._binning import encode_rows as encode_rows
 from miserly.boosting._binning import no_cuts as no_cuts
 from miserly.boosting._boost import Boosted, Round, Settings, boost, tree_table
-from miserly.boosting._checkpoint import Progress
+from miserly.boosting._checkpoint import Checkpoint
 from miserly.boosting._exact import mean_of_sums as mean_of_sums
-from miserly.boosting._grower import Grower, GrownTree, Limits
+from miserly.boosting._grower import Grower, GrownTree, TreeLimits
 from miserly.boosting._importing import import_trees
 from miserly.boosting._losses import LogLoss, Loss, SoftmaxLoss, SquaredHingeLoss, SquaredLoss, SummedLoss
 from miserly.boosting._losses import is_steady as is_steady
 from miserly.boosting._lost import BackendLostError, RowsLostError
-from miserly.boosting._nodes import Ahead, NodeSums, Split
+from miserly.boosting._nodes import Ahead, NodeSums, TreeSplit
 from miserly.boosting._pricing import ModelPricing, RowPricing
 from miserly.boosting._ranking import LambdaRankLoss
-from miserly.boosting._remote import backend_for, fetched, is_elsewhere
-from miserly.boosting._rows import Rows
+from miserly.boosting._remote import backend_for, fetch, is_remote
+from miserly.boosting._rows import TrainingRows
 
 __all__ = [
     "Ahead",
@@ -32,34 +32,34 @@ __all__ = [
     "BinnedDataset",
     "BinnedFileError",
     "Boosted",
+    "Checkpoint",
     "Grower",
     "GrownTree",
     "LambdaRankLoss",
-    "Limits",
     "LocalBackend",
     "LogLoss",
     "Loss",
     "ModelPricing",
     "NodeSums",
-    "Progress",
     "Round",
     "RowPricing",
-    "Rows",
     "RowsLostError",
     "Settings",
     "SoftmaxLoss",
-    "Split",
     "SquaredHingeLoss",
     "SquaredLoss",
     "SummedLoss",
+    "TrainingRows",
+    "TreeLimits",
+    "TreeSplit",
     "backend_for",
     "bin_data",
     "boost",
     "check_row_count",
-    "fetched",
+    "fetch",
     "import_trees",
-    "is_elsewhere",
+    "is_remote",
+    "traverse_binned",
     "tree_table",
-    "walk",
     "weight_unit",
 ]

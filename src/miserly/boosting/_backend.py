@@ -16,8 +16,8 @@ import numpy as np
 
 from miserly.boosting._binning import BinnedData
 from miserly.boosting._losses import Loss, is_steady
-from miserly.boosting._nodes import Ahead, NodeSums, Split
-from miserly.boosting._rows import Rows, Table
+from miserly.boosting._nodes import Ahead, NodeSums, TreeSplit
+from miserly.boosting._rows import Table, TrainingRows
 from miserly.kernels import histograms as kernels
 
 FIXED_BITS = 62
@@ -46,7 +46,7 @@ class Backend(Protocol):
     def histograms(self, nodes: Sequence[int], features: np.ndarray) -> np.ndarray:
         """Sums by bin: node × lane × feature × 256."""
 
-    def apply(self, split: Split, ahead: Callable[[], Ahead] | None = None) -> None:
+    def apply(self, split: TreeSplit, ahead: Callable[[], Ahead] | None = None) -> None:
         """Partition a node's rows. A backend that is far away may count at once what comes `ahead`."""
 
     def sums(self, node: int) -> NodeSums:
@@ -87,7 +87,7 @@ class Backend(Protocol):
 class BackendOfRows(ABC):
     """The part of a backend that does not depend on where the rows are: how their integer sums are scaled and read.
 
-    `_ask` has every `Rows` there is do something and adds up what they say (or takes the largest).
+    `_ask` has every `TrainingRows` there is do something and adds up what they say (or takes the largest).
     """
 
     n_rows: int
@@ -158,7 +158,7 @@ class BackendOfRows(ABC):
         counted: np.ndarray = self._ask("histograms", list(nodes), features)
         return counted
 
-    def apply(self, split: Split, ahead: Callable[[], Ahead] | None = None) -> None:
+    def apply(self, split: TreeSplit, ahead: Callable[[], Ahead] | None = None) -> None:
         self._tell("apply", split)
 
     def sums(self, node: int) -> NodeSums:
@@ -201,7 +201,7 @@ class LocalBackend(BackendOfRows):
     ) -> None:
         check_row_count(data.n_rows)
         self.data, self.n_rows = data, data.n_rows
-        self.rows = Rows(data, y, loss, weight)
+        self.rows = TrainingRows(data, y, loss, weight)
         self.weight = self.n_rows
         self._steady = is_steady(loss, weight is not None)
         self._moves: dict[int, int] = {}

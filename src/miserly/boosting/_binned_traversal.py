@@ -10,7 +10,7 @@ from miserly.boosting._binning import BinnedData
 from miserly.kernels.histograms import MISSING
 
 
-def walk(data: BinnedData, table: Mapping[str, np.ndarray]) -> Iterator[tuple[int, np.ndarray]]:
+def traverse_binned(data: BinnedData, table: Mapping[str, np.ndarray]) -> Iterator[tuple[int, np.ndarray]]:
     """Every node of a tree (in the plan's format) with the rows that reach it, the root first."""
     waiting = [(0, np.arange(data.n_rows, dtype=np.uint32))]
     while waiting:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from miserly.boosting._backend import Backend
-from miserly.boosting._grower import Grower, GrownTree, Limits
+from miserly.boosting._grower import Grower, GrownTree, TreeLimits
 from miserly.boosting._pricing import ModelPricing, RowPricing
 
 LONGEST_PAUSE = 8
@@ -25,7 +25,7 @@ class Settings:
 
     n_estimators: int = 100
     learning_rate: float = 0.1
-    limits: Limits = field(default_factory=Limits)
+    limits: TreeLimits = field(default_factory=TreeLimits)
     max_features: float = 1.0
     seed: int = 0
     l2: float = 0.0

@@ -12,7 +12,7 @@ import numpy as np
 
 from miserly.boosting._boost import Boosted, Round
 from miserly.boosting._grower import GrownTree
-from miserly.boosting._nodes import Split
+from miserly.boosting._nodes import TreeSplit
 from miserly.files import locked, write_whole, writing
 
 FORMAT = "miserly-rounds"
@@ -20,7 +20,7 @@ VERSION = 1
 _TYPES = {"feature": np.int32, "threshold": float, "left": np.int32, "missing_right": bool, "value": float}
 
 
-class Progress:
+class Checkpoint:
     """The last whole round of a fit; with a path also in a file, under a `fingerprint` of what is fitted."""
 
     def __init__(self, last: Boosted | None = None, path: str | Path | None = None, fingerprint: str = "") -> None:
@@ -109,5 +109,5 @@ def _round(line: dict[str, Any]) -> Round:
     return Round(tuple(line["outputs"]), tuple(tables), tuple(trees))
 
 
-def _split(values: dict[str, Any]) -> Split:
-    return Split(**values | {"bought": tuple(values["bought"]), "shares": tuple(values["shares"])})
+def _split(values: dict[str, Any]) -> TreeSplit:
+    return TreeSplit(**values | {"bought": tuple(values["bought"]), "shares": tuple(values["shares"])})

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from miserly.boosting._backend import Backend
-from miserly.boosting._nodes import Ahead, NodeSums, Split
+from miserly.boosting._nodes import Ahead, NodeSums, TreeSplit
 from miserly.boosting._pricing import ModelPricing, RowPricing
 from miserly.boosting._root_update import Known, MovedRoot, moved_root
 from miserly.kernels import histograms as kernels
@@ -29,7 +29,7 @@ NO_TABLES = (np.empty(0), np.empty(0, np.int32), np.empty(0), np.empty(0, np.int
 
 
 @dataclass(frozen=True)
-class Limits:
+class TreeLimits:
     """How far a tree may grow; None is no limit."""
 
     max_depth: int | None = 3
@@ -41,7 +41,7 @@ class Limits:
 class GrownTree:
     """The splits of a tree in the order of growing, and its leaves."""
 
-    splits: tuple[Split, ...]
+    splits: tuple[TreeSplit, ...]
     leaves: tuple[int, ...]
 
     @property
@@ -82,13 +82,13 @@ class _Leaf:
 class Grower:
     """Grows trees on a backend's rows, buying from a shop that outlives the tree."""
 
-    def __init__(self, backend: Backend, shop: ModelPricing | RowPricing, limits: Limits) -> None:
+    def __init__(self, backend: Backend, shop: ModelPricing | RowPricing, limits: TreeLimits) -> None:
         self._backend, self._shop, self._limits = backend, shop, limits
         self._splittable = backend.data.n_bins > 0
         most = backend.n_rows if limits.max_depth is None else 1 << min(limits.max_depth, 32)
         self._most_leaves = most if limits.max_leaf_nodes is None else min(most, limits.max_leaf_nodes)
         self._min_rows = max(1, limits.min_samples_leaf)
-        self._last: tuple[Split, ...] = ()
+        self._last: tuple[TreeSplit, ...] = ()
         self._most_nodes = MOST_REMEMBERED if backend.moves_roots else 0
 
     def grow(self, outputs: Sequence[int] = (0,), allowed: np.ndarray | None = None) -> GrownTree:
@@ -98,7 +98,7 @@ class Grower:
         sums, quantum = self._backend.begin(outputs)
         self._shop.begin()
         self._scale = 0.5 * quantum * quantum / max(1, sums.weight)
-        self._splits: list[Split] = []
+        self._splits: list[TreeSplit] = []
         root = self._leaf(0, 0, sums)
         self._leaves: dict[int, _Leaf] = {0: root}
         self._nodes = {0: root}
@@ -132,7 +132,7 @@ class Grower:
             below = worth.get(split.left, 0.0) + worth.get(split.left + 1, 0.0)
             worth[split.node] = max(0.0, split.gain - split.price + below)
         number = {0: 0}
-        splits: list[Split] = []
+        splits: list[TreeSplit] = []
         for split in tree.splits:
             if split.node in number and worth[split.node] > 0:
                 left = 2 * len(splits) + 1
@@ -156,7 +156,7 @@ class Grower:
         f = leaf.best[1]
         price = float(leaf.prices[f])
         bought = self._shop.buy(leaf.node, f)
-        split = Split(
+        split = TreeSplit(
             node=leaf.node,
             left=2 * len(self._splits) + 1,
             feature=f,
@@ -183,7 +183,7 @@ class Grower:
         if not closed:
             self._open(leaf, children)
 
-    def _ahead(self, leaf: _Leaf, split: Split) -> Ahead:
+    def _ahead(self, leaf: _Leaf, split: TreeSplit) -> Ahead:
         """What `_open` will ask: the children's errors together are the leaf's less the gain, which bounds prices."""
         counts = leaf.histograms[0, leaf.place[split.feature]] & kernels.COUNT_MASK
         n_left = counts[: split.cut + 1].sum() + (0 if split.missing_right else counts[kernels.MISSING])

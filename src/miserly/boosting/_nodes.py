@@ -10,7 +10,7 @@ from miserly.kernels import histograms as kernels
 
 
 @dataclass(frozen=True)
-class Split:
+class TreeSplit:
     """A node cut in two: bins up to `cut` go left; `gain` is raw, `price` what was paid for it (both per row).
 
     `shares` says for each acquisition bought which part of all rows pays for it here.

@@ -11,14 +11,14 @@ from typing import Any
 _BACKENDS = {"dask": ("miserly.distributed", "DaskBackend")}
 
 
-def is_elsewhere(data: Any) -> bool:
+def is_remote(data: Any) -> bool:
     """Whether some backend is for data of this kind."""
     return _package(data) in _BACKENDS
 
 
 def backend_for(X: Any) -> Any:
     """A new backend for data of this kind; None for what is here."""
-    if not is_elsewhere(X):
+    if not is_remote(X):
         return None
     room, name = _BACKENDS[_package(X)]
     try:
@@ -30,9 +30,9 @@ def backend_for(X: Any) -> Any:
         ) from error
 
 
-def fetched(data: Any) -> Any:
+def fetch(data: Any) -> Any:
     """The data themselves, if they are elsewhere and can be had."""
-    return data.compute() if is_elsewhere(data) else data
+    return data.compute() if is_remote(data) else data
 
 
 def _package(data: Any) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from miserly.boosting._backend import Backend
-from miserly.boosting._nodes import Split
+from miserly.boosting._nodes import TreeSplit
 from miserly.kernels import histograms as kernels
 
 WORTH_IT = 0.75
@@ -38,7 +38,7 @@ class MovedRoot:
 
 
 def moved_root(
-    backend: Backend, splits: Sequence[Split], nodes: Mapping[int, Known], wanted: np.ndarray
+    backend: Backend, splits: Sequence[TreeSplit], nodes: Mapping[int, Known], wanted: np.ndarray
 ) -> MovedRoot | None:
     """The next root's histograms of those wanted features that the last root knows; None if counting is quicker."""
     moves = backend.moves()
@@ -61,7 +61,7 @@ def moved_root(
 
 
 def _shares(
-    moves: Mapping[int, int], splits: Sequence[Split], known: Mapping[int, Known], backend: Backend
+    moves: Mapping[int, int], splits: Sequence[TreeSplit], known: Mapping[int, Known], backend: Backend
 ) -> tuple[Counter[int], dict[int, int]]:
     """How many quanta the rows of each known node lose, and those of each leaf that has to be counted."""
     children = {split.node: (split.left, split.left + 1) for split in splits}

@@ -10,17 +10,17 @@ from collections.abc import Container, Mapping, Sequence
 
 import numpy as np
 
-from miserly.boosting._binned_traversal import walk
+from miserly.boosting._binned_traversal import traverse_binned
 from miserly.boosting._binning import BinnedData, hashes
 from miserly.boosting._exact import sums_of_mean
 from miserly.boosting._losses import Loss, SummedLoss, is_steady
-from miserly.boosting._nodes import NodeSums, Split
+from miserly.boosting._nodes import NodeSums, TreeSplit
 from miserly.kernels import histograms as kernels
 
 Table = Mapping[str, np.ndarray]
 
 
-class Rows:
+class TrainingRows:
     """The rows from number `first` on.
 
     Rows that a round leaves out, and rows of weight zero, have a packed gradient of zero: they move with the others,
@@ -68,7 +68,7 @@ class Rows:
         """The scores after some trees (output and table), and who owns what on the way if features need anything."""
         self.start(constant)
         for output, table in trees:
-            for node, rows in walk(self.data, table):
+            for node, rows in traverse_binned(self.data, table):
                 if table["left"][node] == node:
                     kernels.add_at(self.scores[output], rows, table["value"][node])
                 elif needs:
@@ -164,7 +164,7 @@ class Rows:
         kernels.count_rows(self.data.words, rows, taken[rows], features, out)
         return out
 
-    def apply(self, split: Split) -> None:
+    def apply(self, split: TreeSplit) -> None:
         """Partition a node's rows."""
         first, last = self._span.pop(split.node)
         n_left, total, squares = kernels.partition(

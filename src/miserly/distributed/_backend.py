@@ -23,8 +23,8 @@ from miserly.boosting import (
     LambdaRankLoss,
     NodeSums,
     RowsLostError,
-    Split,
     SummedLoss,
+    TreeSplit,
     check_row_count,
     chosen_rows,
     is_steady,
@@ -222,7 +222,7 @@ class DaskBackend(BackendOfRows):
     def _forget(self) -> None:
         """What was asked ahead is not true any more."""
         self._known: dict[int, NodeSums] = {}
-        self._split: tuple[Split, Ahead | None] | None = None
+        self._split: tuple[TreeSplit, Ahead | None] | None = None
         self._counted: tuple[int, np.ndarray, np.ndarray] | None = None
 
     def _note_tree(self) -> None:
@@ -271,7 +271,7 @@ class DaskBackend(BackendOfRows):
         self._counted = (0, last, counted)
         return sums
 
-    def apply(self, split: Split, ahead: Callable[[], Ahead] | None = None) -> None:
+    def apply(self, split: TreeSplit, ahead: Callable[[], Ahead] | None = None) -> None:
         self._tell("apply", split)
         self._split = (split, None if ahead is None else ahead())
 

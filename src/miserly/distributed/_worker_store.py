@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 from distributed import get_worker
 
-from miserly.boosting import BinnedData, Rows, SummedLoss, encode_rows
+from miserly.boosting import BinnedData, SummedLoss, TrainingRows, encode_rows
 from miserly.distributed._partition import Part
 from miserly.distributed._rpc import Handle
 from miserly.kernels.threads import threads
@@ -93,7 +93,9 @@ def put_partition(
     """A task: put a partition in bins and on the shelf of the worker that runs it."""
     words = encode_rows(part.X, cuts, get_worker().state.nthreads)
     target = part.y if classes is None else np.searchsorted(classes, part.y)
-    rows = Rows(BinnedData(words, cuts, n_bins), target.astype(np.float64), loss.on(part.qid), part.weight, first)
+    rows = TrainingRows(
+        BinnedData(words, cuts, n_bins), target.astype(np.float64), loss.on(part.qid), part.weight, first
+    )
     return put_on_shelf(fit, number, rows)
 
 

@@ -17,7 +17,7 @@ from joblib import effective_n_jobs
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ParameterGrid
 
-from miserly.boosting import BackendLostError, is_elsewhere
+from miserly.boosting import BackendLostError, is_remote
 from miserly.frontiers._between import along, more_points
 from miserly.frontiers._fingerprint import fingerprint
 from miserly.frontiers._front import Frontier, Point
@@ -69,7 +69,7 @@ def frontier(
     if not isinstance(refine, (int, np.integer)) or isinstance(refine, bool) or refine < 0:
         raise ValueError(f"refine is a number of points, 0 or more, got {refine!r}.")
     job = _job(model, train, validation, test, metric)
-    if backend is not None and is_elsewhere(job.train[0]):
+    if backend is not None and is_remote(job.train[0]):
         raise ValueError("Each worker of a sweep gets all rows: give train as arrays. Or sweep without a backend.")
     combinations = _combinations(model, grid, job.train[1])
     axis = _axis(model, combinations) if refine else ""

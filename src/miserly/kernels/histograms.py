@@ -27,7 +27,7 @@ MOST_WHOLE = 2.0**40  # whole numbers of this size leave room for a remainder
 
 
 @intrinsic
-def _prefetch(typing_context, array, index):
+def prefetch(typing_context, array, index):
     """Ask for a cache line that will be read soon: a sparse set of rows is too irregular for the processor to guess."""
 
     def generate(context, builder, signature, arguments):
@@ -67,7 +67,7 @@ def pack_difference(y, score, scale, packed):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _add(h, word, g):
+def add_row(h, word, g):
     """Add a row's packed gradient to the bins of its eight features."""
     h[0, word & BYTE] += g
     h[1, (word >> np.uint64(8)) & BYTE] += g
@@ -109,7 +109,7 @@ def count_all(words, packed, features, out):
         else:
             h = np.zeros((LANES, N_BINS), np.int64)
             for i in range(packed.size):
-                _add(h, column[i], packed[i])
+                add_row(h, column[i], packed[i])
             for k in range(first[tile], first[tile + 1]):
                 out[k] = h[features[k] % LANES]
 
@@ -133,13 +133,13 @@ def count_rows(words, rows, packed, features, out):
             h = np.zeros((LANES, N_BINS), np.int64)
             if DENSE * n >= column.size:
                 for i in range(n):
-                    _add(h, column[rows[i]], packed[i])
+                    add_row(h, column[rows[i]], packed[i])
             else:
                 for i in range(n - AHEAD):
-                    _prefetch(column, rows[i + AHEAD])  # type: ignore[call-arg]
-                    _add(h, column[rows[i]], packed[i])
+                    prefetch(column, rows[i + AHEAD])  # type: ignore[call-arg]
+                    add_row(h, column[rows[i]], packed[i])
                 for i in range(max(0, n - AHEAD), n):
-                    _add(h, column[rows[i]], packed[i])
+                    add_row(h, column[rows[i]], packed[i])
             for k in range(first[tile], first[tile + 1]):
                 out[k] = h[features[k] % LANES]
 
@@ -192,35 +192,39 @@ def _scan(histogram, start, last, total, min_rows, spread, rows, gain):
     return best, best_bin
 
 
+@njit(cache=True, nogil=True)
+def search_histogram(h, n_bins, total, min_rows, scale, work):
+    """Best raw gain of one feature in one node, where it cuts, and whether missing values go right.
+
+    Where a node has no missing values they are sent to the larger side; ties take the lower bin, missing left.
+    """
+    n = total & COUNT_MASK
+    absent = h[MISSING]
+    best, cut, right = -1.0, -1, False
+    for side in range(1 if absent == 0 else 2):
+        start, last = (absent, n_bins - 1) if side == 0 else (np.int64(0), n_bins)
+        best_here, cut_here = _scan(h, start, last, total, min_rows, work[0], work[1], work[2])
+        if best_here > best:
+            best, cut, right = best_here, cut_here, side == 1
+    if absent == 0 and cut >= 0:
+        left = np.int64(0)
+        for b in range(cut + 1):
+            left += h[b]
+        right = 2 * (left & COUNT_MASK) < n
+    gain = best * scale / n if cut >= 0 else -np.inf
+    return gain, cut, right
+
+
 @njit(cache=True, nogil=True, parallel=True)
 def best_splits(histograms, features, n_bins, total, min_rows, scale, gains, cuts, missing_right):
     """Best raw gain of each feature in one node, where it cuts, and on which side missing values go.
 
     Where a node has no missing values they are sent to the larger side; ties take the lower bin, missing left.
     """
-    n = total & COUNT_MASK
     for k in prange(features.size):
         f = features[k]
-        h = histograms[k]
-        absent = h[MISSING]
         work = np.empty((3, N_BINS))
-        if absent == 0:
-            best, cut = _scan(h, np.int64(0), n_bins[f] - 1, total, min_rows, work[0], work[1], work[2])
-            right = False
-            if cut >= 0:
-                left = np.int64(0)
-                for b in range(cut + 1):
-                    left += h[b]
-                right = 2 * (left & COUNT_MASK) < n
-        else:
-            best, cut = _scan(h, absent, n_bins[f] - 1, total, min_rows, work[0], work[1], work[2])
-            best_right, cut_right = _scan(h, np.int64(0), n_bins[f], total, min_rows, work[0], work[1], work[2])
-            right = best_right > best
-            if right:
-                best, cut = best_right, cut_right
-        gains[f] = best * scale / n if cut >= 0 else -np.inf
-        cuts[f] = cut
-        missing_right[f] = right
+        gains[f], cuts[f], missing_right[f] = search_histogram(histograms[k], n_bins[f], total, min_rows, scale, work)
 
 
 @njit(cache=True, nogil=True, inline="always")

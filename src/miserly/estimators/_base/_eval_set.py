@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
-from miserly.boosting import BinnedDataset, fetched
+from miserly.boosting import BinnedDataset, fetch
 from miserly.estimators._base._base import PlanEstimator
 from miserly.plan import refuse_missing
 
@@ -23,7 +23,7 @@ def check_eval_set(
     if not isinstance(eval_set, tuple) or len(eval_set) not in sizes:
         also = " or, for metrics of queries, (X, y, qid)" if qid else ""
         raise ValueError(f"eval_set is validation data: ({', '.join(parts)}){also}.")
-    eval_set = tuple(map(fetched, eval_set))
+    eval_set = tuple(map(fetch, eval_set))
     named = hasattr(eval_set[0], "columns") or isinstance(eval_set[0], BinnedDataset)
     if hasattr(model, "feature_names_in_") and not named:
         raise ValueError(

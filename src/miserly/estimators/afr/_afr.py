@@ -23,7 +23,17 @@ from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 
 from miserly._typing import Floats
-from miserly.boosting import BinnedData, Boosted, Limits, LocalBackend, ModelPricing, Round, Settings, bin_data, boost
+from miserly.boosting import (
+    BinnedData,
+    Boosted,
+    LocalBackend,
+    ModelPricing,
+    Round,
+    Settings,
+    TreeLimits,
+    bin_data,
+    boost,
+)
 from miserly.costs import CostTable, set_bits
 from miserly.estimators._base import Anytime, PlanClassifier, check_eval_set, constraints
 from miserly.estimators.afr._nested_svm import NestedSVM
@@ -154,7 +164,7 @@ class _AFRGrowth:
         self, model: AFRClassifier, machines: list[_Machine], binned: BinnedData, held_out: np.ndarray, costs: CostTable
     ) -> None:
         self.model, self.machines, self.binned, self.held_out, self.costs = model, machines, binned, held_out, costs
-        self.limits = Limits(model.max_depth, None, model.min_samples_leaf)
+        self.limits = TreeLimits(model.max_depth, None, model.min_samples_leaf)
         self.tables: list[Table] = []
         self.stages: list[AFRStage] = []
         self.trace: list[tuple[float, ...]] = []

@@ -23,11 +23,11 @@ from miserly.boosting import (
     BackendOfRows,
     BinnedData,
     Boosted,
-    Limits,
     LocalBackend,
     Loss,
     ModelPricing,
     Settings,
+    TreeLimits,
     boost,
 )
 from miserly.costs import CostTable, set_bits
@@ -98,7 +98,7 @@ class _AnytimeMiser(Anytime, BoostedEstimator):
             )
         costs = self._bound_costs()
         self._check_settings(costs, watch)
-        limits = Limits(self.max_depth, self.max_leaf_nodes, self.min_samples_leaf)
+        limits = TreeLimits(self.max_depth, self.max_leaf_nodes, self.min_samples_leaf)
         settings = Settings(self.n_estimators, self.learning_rate, limits, l2=self.l2_regularization)
         with threads(self.n_jobs, X.shape[0] * X.shape[1]):
             data = self._in_bins(X, binned)

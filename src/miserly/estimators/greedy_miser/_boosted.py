@@ -23,18 +23,18 @@ from miserly.boosting import (
     BinnedData,
     BinnedDataset,
     Boosted,
-    Limits,
+    Checkpoint,
     LocalBackend,
     Loss,
     ModelPricing,
-    Progress,
     RowPricing,
     RowsLostError,
     Settings,
+    TreeLimits,
     backend_for,
     bin_data,
     boost,
-    is_elsewhere,
+    is_remote,
 )
 from miserly.costs import CostTable
 from miserly.estimators._base import PlanEstimator, as_codes, check_eval_set, constraints, find_categories, row_weights
@@ -100,7 +100,7 @@ class BoostedEstimator(PlanEstimator):
 
     def prepare(self, X: Any) -> BinnedData:
         """Put the data in bins once, for several fits: `fit(X, y, binned=model.prepare(X))`."""
-        if is_elsewhere(X):
+        if is_remote(X):
             raise ValueError("Remote data are binned by each fit, where they are. Sweep arrays, or fit one by one.")
         if isinstance(X, BinnedDataset):
             return X.data
@@ -158,7 +158,7 @@ class BoostedEstimator(PlanEstimator):
         self._check_settings(costs, watch)
         progress = progress_of(self, loss, costs, X.shape, checkpoint)
         seed = int(check_random_state(self.random_state).randint(2**31)) if self._draws else 0
-        limits = Limits(self.max_depth, self.max_leaf_nodes, self.min_samples_leaf)
+        limits = TreeLimits(self.max_depth, self.max_leaf_nodes, self.min_samples_leaf)
         shrink = self.l2_regularization
         lazy = self.purchases == "lazy"
         settings = Settings(self.n_estimators, self.learning_rate, limits, self.max_features, seed, shrink, lazy)
@@ -202,7 +202,7 @@ class BoostedEstimator(PlanEstimator):
         settings: Settings,
         n_outputs: int,
         watch: Validation | None,
-        progress: Progress,
+        progress: Checkpoint,
     ) -> Boosted:
         """All rounds. If rows are lost on the way, they are fetched again and the round in work is repeated."""
         while True:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from miserly.boosting import BackendOfRows, BinnedDataset, Boosted, Loss, ModelPricing, Progress, RowPricing
+from miserly.boosting import BackendOfRows, BinnedDataset, Boosted, Checkpoint, Loss, ModelPricing, RowPricing
 from miserly.costs import CostTable, set_bits
 from miserly.estimators._base import PlanEstimator, dense_blocks
 from miserly.estimators.greedy_miser._validation import add_round
@@ -20,14 +20,14 @@ MAY_CHANGE = ("n_estimators", "warm_start", "n_jobs", "n_iter_no_change", "costs
 
 def progress_of(
     model: PlanEstimator, loss: Loss, costs: CostTable, shape: tuple[int, int], path: str | Path | None
-) -> Progress:
+) -> Checkpoint:
     """What is done already; with a path, the file in which each round is kept."""
     params = model.get_params(deep=False)
     if path is None:
-        return Progress(_earlier(model, loss, params))
+        return Checkpoint(_earlier(model, loss, params))
     same = sorted((name, value) for name, value in params.items() if name not in MAY_CHANGE)
     about = repr((type(model).__name__, same, (type(loss).__name__, loss.n_outputs), costs.to_dict(), shape))
-    progress = Progress(None, path, hashlib.sha256(about.encode()).hexdigest())
+    progress = Checkpoint(None, path, hashlib.sha256(about.encode()).hexdigest())
     kept = progress.load() if params["warm_start"] else None
     earlier = _earlier(model, loss, params)
     own = earlier is not None and (kept is None or len(earlier.rounds) > len(kept.rounds))

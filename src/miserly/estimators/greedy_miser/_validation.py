@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from miserly.boosting import BinnedDataset, Boosted, Round, walk
+from miserly.boosting import BinnedDataset, Boosted, Round, traverse_binned
 from miserly.estimators._base import dense_blocks
 from miserly.plan import stack_trees
 
@@ -50,7 +50,7 @@ class Validation:
             add_round(this, block, scores[:, rows])
         if self._binned is not None:
             for output, table in zip(this.outputs, this.tables):
-                for node, reached in walk(self._binned, table):
+                for node, reached in traverse_binned(self._binned, table):
                     if table["left"][node] == node:
                         scores[output, reached] += table["value"][node]
 
