@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO ?= demo
 
-.PHONY: demo test slow bench lint docs site pictures constraints clean
+.PHONY: demo quick test slow bench lint docs site pictures constraints clean
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -16,6 +16,9 @@ DEMO ?= demo
 
 demo: .venv/ready
 	$(BIN)/miserly demo --out $(DEMO)
+
+quick: .venv/ready  ## unit tests only: no browser, Redis, cluster, wheel or site
+	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow and not integration'
 
 test: lint
 	$(BIN)/python -m pytest -n auto --dist worksteal
@@ -34,6 +37,7 @@ lint: .venv/ready
 
 docs: .venv/ready
 	$(BIN)/python docs/cli.py > docs/cli.md
+	$(BIN)/python docs/layers.py
 
 site: .venv/ready  ## the documentation as a site; a test builds it too
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict

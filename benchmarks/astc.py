@@ -1,6 +1,6 @@
 """How much faster ASTC is than our CSTC at equal budgets of each node: the table of Kusner et al. (2014).
 
-As there: a CSTC tree for each λ; what each of its nodes buys anew is the budget of the same node for ASTC, which may
+As there: a CSTC tree for each λ; what each of its nodes newly buys is the budget of the same node for ASTC, which may
 then spend all of it (`penalty=0`, half the rows either way). CPU time of the fits on `yahoo_like`, 20,000 × 519,
 three levels. Cost and error are those of rows that neither was trained on. The paper's figures on Yahoo's own data
 (141,397 × 519): 119 times faster at the smallest budget, 6.6 times at the largest.

@@ -1,6 +1,6 @@
 """CSTC's descent against scipy's L-BFGS: the same function for value and gradient, the same start and support.
 
-Both run until they settle; what counts is the CPU time until each comes to the worse of the two last values. The
+Both run until they converge; what counts is the CPU time until each comes to the worse of the two last values. The
 objective has many hollows and the two may end in different ones, so single ratios say little: their geometric mean over
 several draws does. Beside it: the time until one hundredth of the whole descent is left; the time to the value at which
 a fit with default settings stops; and algorithm 5, one node after the other, with our descent and with scipy's inside a
@@ -55,7 +55,7 @@ def by_scipy(joint: Joint) -> None:
 
 
 def compare(first: SoftGraph, default: tuple[int, float]) -> tuple[float, float]:
-    """Both from the same start, each until it settles: how many times faster we are; and where a fit stops."""
+    """Both from the same start, each until it converges: how many times faster we are; and where a fit stops."""
     stop = Joint(copy.deepcopy(first)).optimise(*default)[-1]  # it also loads what is compiled
     (ours, low), (theirs, lower) = (traced(Joint(copy.deepcopy(first)), work) for work in (by_us, by_scipy))
     print(f"  objective {low[0]:.6f} → ours {low[-1]:.6f} ({len(low)} values), scipy {lower[-1]:.6f} ({len(lower)})")

@@ -194,7 +194,7 @@ def speed(task: Task, svc: SVC, plans: list[Plan], rows: np.ndarray) -> None:
 
 
 def cascade(task: Task, svc: SVC, sizes: list[int], single: list[np.ndarray]) -> None:
-    """Mean kernel evaluations against accuracy; a confidence is asked for on the way, nothing is fitted anew."""
+    """Mean kernel evaluations against accuracy; a confidence is asked for on the way, nothing is fitted again."""
     began = time.process_time()
     model = CompressedSVC(C=svc.C, gamma=svc._gamma, n_vectors=sizes[-1], n_stages=3, **task.settings)
     model.fit(task.X, task.y)

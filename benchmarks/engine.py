@@ -60,7 +60,7 @@ def their_params(costs, n_jobs, mode):
 
 
 def both(X, y, costs, n_jobs, mode, runs=3) -> tuple[Best, Best, Best, Best]:
-    """Our binning and trees, their binning and trees, taken in turn."""
+    """Our binning and trees, their binning and trees, alternating."""
     params = their_params(costs, n_jobs, mode)
 
     def their_binning():

@@ -1,6 +1,6 @@
 """Where a tree of classifiers is better, and where boosted trees are: `python -m benchmarks.generators [PNG]`.
 
-Four quadrants: each row needs another dear column, which two cheap signs tell; a tree of linear scorers says just that.
+Four quadrants: two cheap signs tell which expensive column a row needs; a tree of linear scorers says just that.
 A bent sum: all rows need the same columns, but not in a straight line; boosted trees bend, linear scorers do not.
 Both over several seeds, each a sweep; at a cost, the test error of the model that was best on validation data within
 it (the mean alone is free). Means over seeds with 95 % intervals of Student's t; every setting is the default.

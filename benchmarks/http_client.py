@@ -41,7 +41,7 @@ def request(path: str, body: bytes) -> bytes:
 async def ask(
     port: int, message: bytes, n_connections: int, until: Callable[[], bool], keep_bodies: bool = False
 ) -> Tally:
-    """Ask on all connections until told to stop, or until the server takes no more connections."""
+    """Ask on all connections until asked to stop, or until the server takes no more connections."""
     tally, began = Tally(), perf_counter()
     await asyncio.gather(*(_ask_on_one(port, message, until, tally, keep_bodies) for _ in range(n_connections)))
     tally.wall = perf_counter() - began

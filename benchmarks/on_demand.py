@@ -93,8 +93,8 @@ def workload() -> tuple[np.ndarray, np.ndarray, CostTable]:
 def overruns() -> None:
     """A deadline of 10 ms in the middle of longer calls: how late the answer is, best of three on an idle machine.
 
-    By path one call runs at a time, and on one thread, so that a core is left for the answer. Beside it, in turn with
-    the requests, how late a bare wait of 10 ms comes back while the same call runs on a thread: what the system itself
+    By path one call runs at a time, and on one thread, so that a core is left for the answer. Beside it, alternately,
+    how late a bare wait of 10 ms comes back while the same call runs on a thread: what the system itself
     adds. Where it preempts only at its ticks, a waiter that wakes on the core that computes waits for up to 4 ms.
     """
     X, y, costs = workload()

@@ -78,7 +78,7 @@ def load(port: int, message: bytes, n_connections: int, seconds: float, keep_bod
 
 
 def throughput(plans: dict[str, Path], row: dict[str, float]) -> None:
-    """Both applications in turn, in CPU time of the server too: other work on the machine does not change that much."""
+    """Both applications alternately, in CPU time of the server too, which other work on the machine hardly changes."""
     message = request("/v1/predict", json.dumps({"row": row}).encode())
     runs = [("constant", "constant", plans["learner"])]
     runs += [(f"rows at hand, by {charge}", "rows", plans[charge]) for charge in plans]
@@ -119,10 +119,10 @@ def troubled(plan: Path, row: dict[str, float]) -> None:
             reasons.update(json.loads(body)["stopped"] for body in tally.bodies)
             late.append(tally.quantile(0.99) - DEADLINE_MS)
             bare.append(1e3 * float(np.quantile(waits, 0.99)))
-    told = ", ".join(f"{reason} {n}" for reason, n in reasons.most_common())
+    reported = ", ".join(f"{reason} {n}" for reason, n in reasons.most_common())
     goal = f"(goal 5: {'met' if min(late) <= 5 else 'MISSED'})"
     print(f"  10 % fail, one hangs: p99 of the overrun {min(late):.2f} ms {goal}, of a bare wait {min(bare):.2f} ms")
-    print(f"    every request 200: {told}")
+    print(f"    every request 200: {reported}")
 
 
 async def _beside_waits(port: int, message: bytes) -> tuple[Tally, list[float]]:

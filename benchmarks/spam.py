@@ -2,7 +2,7 @@
 
 SpamAssassin's mails in ten stratified folds; a quarter of the others is validation, which alone chooses the model (the
 cheapest within 0.2 points of the best there). CPU of a whole test fold, one mail at a time, best of five passes taken
-in turn. `--faults` runs the first fold's model with extractors that raise, hang or are dead.
+one after the other. `--faults` runs the first fold's model with extractors that raise, hang or are dead.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How long it takes until something happens: the import, the command's help, the first fit with compiled kernels.
 
-Each is a process of its own, least wall-clock time of several. `import miserly` puts off its rooms until they are used;
-of the fit only what comes after the rooms and their libraries are loaded counts, which is the loading of the kernels.
+Each is a process of its own, least wall-clock time of several. `import miserly` loads its packages when they are used;
+of the fit only what follows the import of packages and libraries counts, which is the loading of the kernels.
 """
 
 import subprocess

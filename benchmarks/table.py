@@ -1,4 +1,4 @@
-"""The table of speed in the README: every figure with its goal, written anew by `make bench`."""
+"""The table of speed in the README: every figure with its goal, written by `make bench`."""
 
 import math
 from pathlib import Path

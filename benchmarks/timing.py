@@ -20,7 +20,7 @@ class Best:
 
 
 def best_of(n: int, *works: Callable[[], Any]) -> list[Best]:
-    """Run some works in turn, n times; of each the least CPU time, the least wall-clock time, the last result."""
+    """Run some works alternately, n times; of each the least CPU time, the least wall-clock time, the last result."""
     times: list[list[tuple[float, float]]] = [[] for _ in works]
     results: list[Any] = [None] * len(works)
     for _ in range(n):

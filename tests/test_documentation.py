@@ -10,6 +10,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from litestar.testing import TestClient
@@ -58,7 +59,7 @@ def test_a_pages_python_runs_and_draws_its_pictures(page, tmp_path):
 
 
 def test_a_newcomer_comes_from_tables_to_a_served_model(tmp_path, monkeypatch):
-    """All that *Start in five minutes* shows, in its order, in one folder."""
+    """All that *From your own CSV to a served model* shows, in its order, in one folder."""
     snippets["run"](WALKED, tmp_path)
     monkeypatch.chdir(tmp_path)
     served = None
@@ -111,10 +112,27 @@ def test_the_site_is_built_without_a_warning(tmp_path):
     assert "predict_cost" in reference
 
 
-def test_no_room_is_forgotten_in_the_contributors_map():
-    rooms = {p.parent.name for p in (ROOT / "src/miserly").glob("*/__init__.py")}
+def test_no_package_is_forgotten_in_the_contributors_map():
+    packages = {p.parent.name for p in (ROOT / "src/miserly").glob("*/__init__.py")}
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    assert all(f"`{room}`" in text for room in rooms)
+    assert all(f"`{package}`" in text for package in packages)
+
+
+def test_the_contributors_smallest_estimator_works(tmp_path):
+    kind = snippets["run"](ROOT / "CONTRIBUTING.md", tmp_path)["CheapestFeatureRegressor"]
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    model = kind(miserly.CostTable.per_feature([5.0, 1.0, 7.0])).fit(X, 2.0 * X[:, 1] + 3.0)
+    assert model.predict(X) == pytest.approx(2.0 * X[:, 1] + 3.0)
+    assert set(model.predict_cost(X)) == {1.0}
+
+
+def test_the_paths_and_commands_of_the_contributors_guide_exist():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    for path in re.findall(r"`((?:tests|docs|cli|report|estimators|boosting|datasets)/[\w./]*\w)`", text):
+        places = [ROOT / path, ROOT / "src/miserly" / path]
+        assert "my_method" in path or any(place.exists() for place in places), path
+    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    assert set(re.findall(r"^make (\w+)", text, re.MULTILINE)) <= targets
 
 
 def test_what_is_set_by_hand_is_where_the_page_says():
@@ -129,11 +147,11 @@ def test_what_is_set_by_hand_is_where_the_page_says():
 
 
 def test_every_public_name_is_documented_and_stands_in_an_example_that_is_run():
-    rooms = {f"miserly.{room}" for room in miserly._PACKAGES} | {"miserly", "miserly.frontiers"}
+    packages = {f"miserly.{name}" for name in miserly._PACKAGES} | {"miserly", "miserly.frontiers"}
     code = "\n".join(block for page in [README, *snippets["pages"]()] for block in snippets["blocks"](page))
     shown = set(re.findall(r"\w+", code))
-    for room in sorted(rooms):
-        names = set(import_module(room).__all__)
-        assert names - shown - set(miserly._PACKAGES) == set(), room
-        found = [getattr(import_module(room), name) for name in names]
-        assert all(thing.__doc__ for thing in found if callable(thing)), room
+    for package in sorted(packages):
+        names = set(import_module(package).__all__)
+        assert names - shown - set(miserly._PACKAGES) == set(), package
+        found = [getattr(import_module(package), name) for name in names]
+        assert all(thing.__doc__ for thing in found if callable(thing)), package

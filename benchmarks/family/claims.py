@@ -87,8 +87,8 @@ def print_tree(problem: Problem, results: Sequence[Result]) -> None:
             print(f"    {name:<20} n = {n:2d}   " + (f"{np.nanmean(column):.2f}" if n else "–"))
         for name, column in zip(("plain tree by path", "boosting"), table.T[1:]):
             mine, other = (np.nan_to_num(c, nan=math.inf) for c in (table[:, 0], column))
-            print(f"    {label} against {name}, which counts as dearer where it does not come there: ", end="")
-            print(f"cheaper in {(mine < other).sum()} splits, dearer in {(mine > other).sum()}")
+            print(f"    {label} against {name}, which counts as more expensive where it does not come there: ", end="")
+            print(f"cheaper in {(mine < other).sum()} splits, more expensive in {(mine > other).sum()}")
             both = np.isfinite(column) & np.isfinite(table[:, 0])
             if both.sum() > 1:
                 mean, half = interval((table[:, 0] - column)[both], problem.overlap)

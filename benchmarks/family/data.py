@@ -18,7 +18,7 @@ RELEVANT, COPIES = 3, 10
 
 
 def _yahoo() -> Problem:
-    """Relevant or not, the latter ten times: the papers' skewed set, drawn anew for each split."""
+    """Relevant or not, the latter ten times: the papers' skewed set, drawn again for each split."""
 
     def part(n_queries: int, seed: int) -> Part:
         drawn = yahoo_like(n_queries, seed=seed)

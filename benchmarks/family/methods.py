@@ -137,7 +137,7 @@ def methods_of(problem: Problem, trees: Any, cronus: dict[str, Any]) -> list[Met
         family["Cronus optimised"] = partial(graph, "Cronus", trees=trees, **cronus)
     others = [
         Method("miser by learner", partial(miser, charge="learner"), "learner", ours=True),
-        Method("misers in turn", partial(miser_cascade, charge="learner"), "learner", ours=True),
+        Method("miser cascade", partial(miser_cascade, charge="learner"), "learner", ours=True),
         Method("CostWeightedL1", partial(ours, "CostWeightedL1"), "learner", ours=True),
         Method(BOOSTING, partial(ours, "Stagewise", grid=(settings_of(problem).n_estimators,)), "learner", ours=True),
         Method("early exit", early_exits, "learner", ours=True),

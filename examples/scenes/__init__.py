@@ -1,1 +1,1 @@
-"""Scenes told apart for as little CPU as possible: visual descriptors from cheap to dear, at their measured prices."""
+"""Scenes classified with little CPU: visual descriptors from cheap to expensive, at their measured prices."""

@@ -49,7 +49,7 @@ def _of_tar(place: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def generate(n_per_scene: int = 40, seed: int = 0) -> Images:
-    """Four kinds of made-up scenes under noise, told apart by what repeats in them and where."""
+    """Four kinds of made-up scenes under noise, distinguished by what repeats in them and where."""
     rng = np.random.default_rng(seed)
     raw, labels = [], []
     for scene in MADE_UP:

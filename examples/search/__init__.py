@@ -1,1 +1,1 @@
-"""Two hundred documents ranked within 20 ms: a cheap look at all of them, a dear one at those that may come first."""
+"""Two hundred documents ranked within 20 ms: cheap features for all, expensive ones for those that may come first."""

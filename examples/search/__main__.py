@@ -20,8 +20,8 @@ from miserly.runtime import Pair, Ranking
 
 N_TRAIN, N_TEST, N_DOCUMENTS = 150, 40, 200
 DEADLINE = 0.020
-CHEAP, ALL = 30, 100  # rounds of boosting before the dear look, and in all
-N_DEAR = 30  # documents that get it
+CHEAP, ALL = 30, 100  # rounds of boosting before the expensive service, and in all
+N_EXPENSIVE = 30  # documents that it scores
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -37,13 +37,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(f"{N_TEST} queries of {N_DOCUMENTS} documents     NDCG@10   p50 ms   p99 ms   priced ms   stopped")
     report("everything, no deadline", test, rank_all(everything, test, None))
     report("everything, 20 ms", test, rank_all(everything, test, DEADLINE))
-    report(f"dear look at {N_DEAR}, 20 ms", test, rank_all(in_time, test, DEADLINE))
+    report(f"expensive service for {N_EXPENSIVE}, 20 ms", test, rank_all(in_time, test, DEADLINE))
     if given.out is not None:
         in_time.save(given.out)
 
 
 def learn(lists: Sequence[Listed]) -> tuple[ms.Plan, ms.Plan]:
-    """A ranker that looks at everything, and one that lets only the best documents have the dear look."""
+    """A ranker that looks at everything, and one that asks the expensive service about the best documents only."""
     X = np.vstack([matrix(one) for one in lists])
     y = np.concatenate([one.grades for one in lists])
     qid = np.repeat(np.arange(len(lists)), [len(one.documents) for one in lists])
@@ -51,7 +51,7 @@ def learn(lists: Sequence[Listed]) -> tuple[ms.Plan, ms.Plan]:
     model = ms.GreedyMiserRanker(costs, tradeoff=1e-5, n_estimators=CHEAP, warm_start=True).fit(X, y, qid=qid)
     n_cheap = len(model.plan_.nodes)
     model.set_params(costs=COSTS, n_estimators=ALL).fit(X, y, qid=qid)
-    exits = EarlyExitRanker(model.plan_, rule="rank", k=N_DEAR, threshold=0.0, exits=[n_cheap]).fit(X, y, qid=qid)
+    exits = EarlyExitRanker(model.plan_, rule="rank", k=N_EXPENSIVE, threshold=0.0, exits=[n_cheap]).fit(X, y, qid=qid)
     return model.plan_, exits.plan_
 
 

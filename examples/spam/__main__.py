@@ -92,7 +92,7 @@ def _run(data: Prepared, blind: ms.Plan, plan: ms.Plan, mails: Sequence[bytes]) 
     less = everything_ms / on_demand_ms
     print(f"  on demand                {right[1]:7.2%}   {on_demand_ms:8.3f}   {less:.1f} times less")
     print(f"  priced for on demand               {priced:8.3f}   {priced / on_demand_ms:.0%} of what was measured")
-    print(f"\nThe dearest answer:\n{max(answered, key=lambda a: a.cost).trace()}")
+    print(f"\nThe most expensive answer:\n{max(answered, key=lambda a: a.cost).trace()}")
 
 
 def _timed(work: Callable[[], list[Any]], n: int) -> tuple[float, list[Any]]:

@@ -37,8 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     median, late = 1e3 * np.quantile(seconds, [0.5, 0.99])
     print(f"{len(answers)} mails: {right:.1%} right, {np.mean([a['cost'] for a in answers]):.3f} ms of CPU priced each")
     print(f"stopped: {reasons}; p50 {median:.2f} ms, p99 {late:.2f} ms on the client's side")
-    dearest = max(answers, key=lambda answer: answer["cost"])
-    print(f"the dearest bought {', '.join(dearest['acquired'])}")
+    most = max(answers, key=lambda answer: answer["cost"])
+    print(f"the most expensive bought {', '.join(most['acquired'])}")
 
 
 def ask(connection: HTTPConnection, question: dict[str, Any]) -> dict[str, Any]:

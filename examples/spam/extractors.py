@@ -1,6 +1,6 @@
 """The extractors of a mail: twelve acquisitions, each a plain function of the bytes and of what it needs.
 
-Cheap ones search bytes in the header block or in the raw body; dear ones parse MIME, decode text, read HTML and URLs.
+Cheap ones search bytes in the headers or in the raw body; expensive ones parse MIME, decode text, read HTML and URLs.
 An extractor that others need returns what they want beside its features: the entry that it does not `yield`.
 """
 
@@ -25,7 +25,7 @@ HEADERS = ["mail_length", "head_length", "n_fields", "n_received", "body_type"]
 HEADERS += [f"has_{name.decode().replace('-', '_')}" for name in FIELDS]
 ROUTE = ["n_addresses", "n_networks", "n_unknown", "n_forged", "n_helo", "hour", "zone", "is_for_nobody"]
 SENDER = ["address_rate", "address_seen", "domain_rate", "domain_seen", "name_length", "name_is_capitals"]
-SENDER += ["address_digits", "address_length", "reply_elsewhere", "returns_elsewhere"]
+SENDER += ["address_digits", "address_length", "reply_to_other_domain", "returns_to_other_domain"]
 SUBJECT = ["subject_evidence", "subject_for", "subject_against", "subject_length", "subject_capitals", "subject_marks"]
 SUBJECT += ["subject_is_reply", "subject_is_listed", "subject_digits", "subject_gap"]
 RAW_WORDS = {
@@ -175,8 +175,8 @@ def learnt_extractors(knowledge: Knowledge) -> list[Extractor]:
         who = parsing.sender_of(letter)
         digits = sum(48 <= c < 58 for c in who.address)
         reply, returns = (parsing.field_of(letter, name).lower() for name in (b"reply-to", b"return-path"))
-        elsewhere = (bool(place) and who.domain not in place for place in (reply, returns))
-        shape = len(who.name), who.name.isupper(), digits, len(who.address), *elsewhere
+        others = (bool(place) and who.domain not in place for place in (reply, returns))
+        shape = len(who.name), who.name.isupper(), digits, len(who.address), *others
         return [*knowledge.of_sender(who), *map(float, shape)]
 
     @ms.extractor("subject", yields=SUBJECT, needs=headers)

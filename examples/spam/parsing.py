@@ -112,7 +112,7 @@ def sent_at(letter: Letter) -> tuple[float, float]:
 
 
 def parse_mime(mail: bytes) -> Message:
-    """The tree of parts, by the standard library. Dear: it reads the whole mail line by line."""
+    """The tree of parts, by the standard library. Expensive: it reads the whole mail line by line."""
     start = mail.find(b"\n") + 1 if mail.startswith(b"From ") else 0
     return message_from_bytes(mail[start:])
 

@@ -19,7 +19,7 @@ from miserly.baselines import EarlyExitClassifier
 from miserly.runtime import Extractor, profile
 
 N_PROFILED, N_PAID = 300, 500
-N_CHEAP, N_DEAR = 30, 150
+N_CHEAP, N_EXPENSIVE = 30, 150
 CHEAP_TRADEOFF = 0.03
 TRADEOFFS = (1e-4, 3e-4)
 GREEDY_TRADEOFFS = (1e-3, 1e-2, 3e-2, 1e-1)
@@ -113,21 +113,21 @@ def prepare_as_paid(corpus: Corpus, rest: NDArray[np.intp], test: NDArray[np.int
 
 def fit_blind(data: Prepared) -> Any:
     """The model that looks at everything, whatever it costs."""
-    model = ms.GreedyMiserClassifier(costs=data.costs, tradeoff=0.0, n_estimators=N_CHEAP + N_DEAR, n_jobs=1)
+    model = ms.GreedyMiserClassifier(costs=data.costs, tradeoff=0.0, n_estimators=N_CHEAP + N_EXPENSIVE, n_jobs=1)
     return model.fit(data.X["train"], data.y["train"])
 
 
 def sweep_greedy(data: Prepared, charge: str) -> ms.Frontier:
     """Greedy Miser as it is, every mail the same ("learner") or each its own splits ("path")."""
-    model = ms.GreedyMiserClassifier(costs=data.costs, n_estimators=N_CHEAP + N_DEAR, charge=charge, n_jobs=1)
+    model = ms.GreedyMiserClassifier(costs=data.costs, n_estimators=N_CHEAP + N_EXPENSIVE, charge=charge, n_jobs=1)
     return ms.frontier(model, *_parts(data), grid={"tradeoff": GREEDY_TRADEOFFS}, name=f"greedy miser, by {charge}")
 
 
 def sweep(data: Prepared) -> ms.Frontier:
     """Models in two stages that let go of a mail after the first if they are sure enough: how sure, at which prices.
 
-    Greedy Miser alone buys the dear words at its first split, since they tell most. So the first stage is fitted as if
-    MIME parsing could not be paid, and the second goes on from there at the true prices.
+    Greedy Miser alone buys the expensive words at its first split, since they tell most. So the first stage is fitted
+    as if MIME parsing could not be paid, and the second goes on from there at the true prices.
     """
     X, y = _parts(data)[0]
     out_of_reach = replace(data.costs, prices={**data.costs.prices, "mime": OUT_OF_REACH})
@@ -137,7 +137,7 @@ def sweep(data: Prepared) -> ms.Frontier:
     cheap.fit(X, y)
     plans = []
     for tradeoff in TRADEOFFS:
-        both = deepcopy(cheap).set_params(costs=data.costs, tradeoff=tradeoff, n_estimators=cheap.n_iter_ + N_DEAR)
+        both = deepcopy(cheap).set_params(costs=data.costs, tradeoff=tradeoff, n_estimators=cheap.n_iter_ + N_EXPENSIVE)
         plans.append(both.fit(X, y).plan_)
     model = EarlyExitClassifier(plans[0], exits=[cheap.n_iter_])
     grid = {"estimator": plans, "threshold": THRESHOLDS}

@@ -91,7 +91,7 @@ def test_extractors_read_what_stands_in_the_mail():
         "n_helo": 1,
         "hour": 17,
         "zone": -5,
-        "reply_elsewhere": 1,
+        "reply_to_other_domain": 1,
         "name_is_capitals": 1,
         "address_digits": 2,
         "subject_marks": 2,
