@@ -135,17 +135,6 @@ def test_the_paths_and_commands_of_the_contributors_guide_exist():
     assert set(re.findall(r"^make (\w+)", text, re.MULTILINE)) <= targets
 
 
-def test_what_is_set_by_hand_is_where_the_page_says():
-    lines = re.findall(
-        r"^\| (`[A-Z].*?) \| `(\S+\.py)` \|", (DOCS / "decisions/by-hand.md").read_text("utf-8"), re.MULTILINE
-    )
-    assert len(lines) > 20
-    for names, file in lines:
-        code = (ROOT / "src/miserly" / file).read_text(encoding="utf-8")
-        for name in re.findall(r"`(\w+)`", names):
-            assert re.search(rf"^(\w+, )*{name}\b.*=", code, re.MULTILINE), f"{file} sets no {name}"
-
-
 def test_every_public_name_is_documented_and_stands_in_an_example_that_is_run():
     packages = {f"miserly.{name}" for name in miserly._PACKAGES} | {"miserly", "miserly.frontiers"}
     code = "\n".join(block for page in [README, *snippets["pages"]()] for block in snippets["blocks"](page))
