@@ -1,11 +1,13 @@
 """How many threads the parallel kernels use."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import numba
 
 WORTH_A_THREAD = 1 << 20
+ROWS_AT_ONCE = 256
 
 
 def n_threads(n_jobs: int | None) -> int:
@@ -26,3 +28,13 @@ def threads(n_jobs: int | None, cells: int | None = None) -> Iterator[int]:
         yield numba.get_num_threads()
     finally:
         numba.set_num_threads(before)
+
+
+def in_blocks(n_rows: int, work: Callable[[int, int], None]) -> None:
+    """Do something for blocks of rows (first, end), on as many threads as kernels use now; it must release the GIL."""
+    blocks = [(first, min(n_rows, first + ROWS_AT_ONCE)) for first in range(0, n_rows, ROWS_AT_ONCE)]
+    if len(blocks) < 2 or n_threads(None) == 1:
+        work(0, n_rows)
+        return
+    with ThreadPoolExecutor(n_threads(None)) as pool:
+        list(pool.map(lambda block: work(*block), blocks))

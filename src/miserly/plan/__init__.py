@@ -11,6 +11,10 @@ from miserly.plan._node import EXIT, Gate, Node
 from miserly.plan._pictures import draw as draw
 from miserly.plan._plan import Charge as Charge
 from miserly.plan._plan import Plan
+from miserly.plan._policy import PolicyPlan
+from miserly.plan._policy_arrays import Policy
+from miserly.plan._policy_walk import Offer as Offer
+from miserly.plan._policy_walk import PolicyWalk as PolicyWalk
 from miserly.plan._run import Run
 from miserly.plan._validation import as_matrix as as_matrix
 from miserly.plan._validation import missing as missing
@@ -26,6 +30,8 @@ __all__ = [
     "Node",
     "Plan",
     "PlanFileError",
+    "Policy",
+    "PolicyPlan",
     "PolynomialKernels",
     "RBFKernels",
     "RawFeatures",

@@ -20,6 +20,7 @@ from miserly.costs import CostTable
 from miserly.files import whole_file
 from miserly.plan._dictionary import KINDS, Trees
 from miserly.plan._node import Gate, Node
+from miserly.plan._policy_arrays import POLICY_TYPES, Policy, read_policy, write_policy
 
 if TYPE_CHECKING:
     from miserly.plan._plan import Plan
@@ -64,6 +65,7 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True):
     roots: list[int]
     charge: str
     notes: dict[str, Any]
+    policy: dict[str, float | None] | None = None
 
 
 def save_plan(plan: Plan, path: str | Path) -> None:
@@ -78,6 +80,7 @@ def save_plan(plan: Plan, path: str | Path) -> None:
 def load_plan(path: str | Path) -> Plan:
     """Read a plan file; anything that is not a sound plan of this version or an older one is refused."""
     from miserly.plan._plan import Plan
+    from miserly.plan._policy import PolicyPlan
 
     try:
         with zipfile.ZipFile(path) as archive:
@@ -89,7 +92,8 @@ def load_plan(path: str | Path) -> Plan:
     except Exception as error:  # zipfile raises many kinds on damaged files, some of which it does not tell
         raise PlanFileError(f"'{path}' is not a plan file, or it is damaged: {_short(error)}.") from error
     try:
-        return Plan(
+        policy = {} if header.policy is None else {"policy": read_policy(header.policy, arrays)}
+        return (PolicyPlan if policy else Plan)(
             costs=CostTable(**header.costs),
             dictionary=_dictionary(header, arrays),
             nodes=_nodes(header, arrays),
@@ -99,6 +103,7 @@ def load_plan(path: str | Path) -> Plan:
             roots=tuple(header.roots),
             charge=header.charge,  # type: ignore[arg-type]
             notes=header.notes,
+            **policy,
         )
     except (KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
         raise PlanFileError(f"The plan file '{path}' does not fit together: {_short(error)}") from error
@@ -131,6 +136,8 @@ def _write(plan: Plan, file: Any) -> None:
     rules = [n.rule for n in nodes if n.rule is not None]
     arrays |= {f"rule.{k}": _joined([getattr(r, k) for r in rules], t) for k, t in RULE_TYPES.items() if rules}
     arrays["node.numbers"] = np.array([(n.routing_bias, n.gate.value, n.gain) for n in nodes]).reshape(-1, 3)
+    if isinstance(getattr(plan, "policy", None), Policy):
+        header.policy = write_policy(plan.policy, arrays)  # type: ignore[attr-defined]
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(_entry("plan.json"), msgspec.json.encode(header))
         for name, array in arrays.items():
@@ -213,6 +220,7 @@ def _types(header: _Header, path: str | Path) -> dict[str, Any]:
     numbers = dict.fromkeys(("prior", *(f"node.{part}" for part in (*NODE_PARTS, "numbers"))), np.float64)
     if any(h.n_rule_trees for h in header.nodes):
         types |= {f"rule.{name}": dtype for name, dtype in RULE_TYPES.items()}
+    types |= {} if header.policy is None else {f"policy.{name}": dtype for name, dtype in POLICY_TYPES.items()}
     return {**types, **numbers, "node.learners": np.int32, **({"classes": None} if header.has_classes else {})}
 
 

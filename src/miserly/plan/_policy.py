@@ -1,0 +1,258 @@
+"""The policy kind of plan: a predictor for every state of knowledge, and trees that say what to buy next.
+
+The one node of such a plan is the predictor, which takes whatever is known. Before it, the policy walks: at each step
+it buys the candidate with the largest expected drop of loss per price, as long as that reaches the trade-off λ.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from miserly._typing import Array, Bools, Floats
+from miserly.costs import set_bits
+from miserly.kernels import policy as kernels
+from miserly.kernels.threads import in_blocks
+from miserly.plan._dictionary import Trees
+from miserly.plan._plan import Charge, Plan
+from miserly.plan._policy_arrays import Policy
+from miserly.plan._policy_walk import PolicyListWalk, PolicyWalk
+from miserly.plan._run import Run
+from miserly.plan._validation import as_matrix
+
+LINKS = {"identity": kernels.IDENTITY, "logistic": kernels.LOGISTIC, "softmax": kernels.SOFTMAX}
+ALL_STEPS = np.iinfo(np.int64).max
+
+
+class Offers(NamedTuple):
+    """What the kernels know of candidates: see `kernels.policy`."""
+
+    acquisition_of: Array
+    acquisition: Array
+    feature_of: Array
+    feature: Array
+    needs_of: Array
+    needs: Array
+    prices: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class PolicyPlan(Plan):
+    """A plan that decides at every step what to buy next, from whatever is known by then."""
+
+    policy: Policy | None = None
+
+    def _check(self) -> None:
+        super()._check()
+        policy, n_used = self.policy, len(self.used_features)
+        if policy is None or not isinstance(self.dictionary, Trees) or self.link not in LINKS or len(self.nodes) > 1:
+            raise ValueError("A policy plan has a policy and one node of trees.")
+        width = len(self.costs.features) + self.n_outputs + (self.link != "identity")
+        ok = policy.ahead.size == len(self.candidates) and policy.level.size == n_used + 1
+        ok = ok and policy.scale.shape[1] == self.n_outputs and policy.misses.size == len(self.costs.features)
+        if not ok or policy.values.n_features > width or (self.link == "logistic" and self.n_outputs > 1):
+            raise ValueError("The policy does not fit the plan: other candidates, features or outputs.")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PolicyPlan) and super().__eq__(other) and self.policy == other.policy
+
+    # ---- what is on offer -----------------------------------------------------------------------------------------
+
+    @cached_property
+    def candidates(self) -> tuple[int, ...]:
+        """The sets of acquisitions that features in use need, as bit sets: what can be bought in one step."""
+        masks = self.costs.feature_masks
+        return tuple(sorted({masks[f] for f in self.used_features} - {0}))
+
+    @cached_property
+    def offers(self) -> Offers:
+        """Candidates, features and prices for the kernels."""
+        masks, used = self.costs.feature_masks, self.used_features
+        own = [[s for s, f in enumerate(used) if masks[f] == mask] for mask in self.candidates]
+        prices = np.array(self.costs.price_list, np.float64)
+        return Offers(
+            *_lists([list(set_bits(mask)) for mask in self.candidates]),
+            *_lists(own),
+            *_lists([list(set_bits(masks[f])) for f in used]),
+            prices,
+        )
+
+    @cached_property
+    def model(self) -> tuple[Any, ...]:
+        """The plan as the kernels take it."""
+        policy = self.policy
+        assert policy is not None
+        step = self.program("all").steps[0] if self.nodes else None
+        none = np.zeros(0, np.int32)
+        edges = (none, np.zeros(1, np.int32), none, np.zeros(0))
+        edges = edges if step is None else (step.learners, step.pointer, step.column, step.weight)
+        keep = np.full(len(self.dictionary), -1, np.int32)
+        start = self.prior + (self.nodes[0].bias if self.nodes else 0.0)
+        trees = self.dictionary.table  # type: ignore[attr-defined]
+        calibration = (policy.level, policy.scale, policy.offset)
+        return (
+            (trees, *edges, keep, start, *calibration, LINKS[self.link]),
+            (policy.values.table, policy.first, policy.bias, policy.ahead),
+            tuple(self.offers),
+            (np.array(self.used_features, np.int32), policy.misses),
+        )
+
+    @cached_property
+    def evaluated(self) -> int:
+        """The predictor's learners, as a bit set."""
+        return self.purchase(0)[1] if self.nodes else 0
+
+    # ---- running --------------------------------------------------------------------------------------------------
+
+    def run(
+        self,
+        X: Any,
+        qid: Any = None,
+        budget: float | None = None,
+        charge: Charge | None = None,
+        confidence: float | None = None,
+        **start: Any,
+    ) -> Run:
+        """Scores, costs and the reason to stop of every row. Candidates that do not fit the budget are skipped.
+
+        Parameters
+        ----------
+        X : array or frame, rows × features
+            The values; a row reads only those that it buys.
+        qid, charge : ignored
+            Rows of a policy are independent, and pay for whole candidates.
+        budget : float, optional
+            The most that a row may pay.
+        confidence : float, optional
+            Rows stop when their most probable class has this probability.
+        **start
+            `known`, array of bool, rows × features: what is known at the start and not paid. `unavailable`: names of
+            acquisitions that are never bought. `steps`: the most purchases of a row, a number or one per row.
+        """
+        if confidence is not None:
+            return self.stopping(confidence).run(X, qid, budget, charge, **start)
+        matrix = as_matrix(X, self.costs.features, self.costs.named)
+        return self.walk_all(matrix, math.inf if budget is None else _not_nan(budget), **start)[0]
+
+    def walk_all(
+        self,
+        X: Array,
+        budget: float = math.inf,
+        known: Bools | None = None,
+        unavailable: Sequence[str] = (),
+        steps: Any = ALL_STEPS,
+        owned: Bools | None = None,
+    ) -> tuple[Run, Bools, Bools]:
+        """The run of all rows, and what each owns (rows × acquisitions) and knows (rows × features) at its end."""
+        n, policy, n_outputs = len(X), self.policy, self.n_outputs
+        assert policy is not None
+        used = np.array(self.used_features, np.intp)
+        knows = np.zeros((n, len(used)), bool) if known is None else np.ascontiguousarray(known[:, used])
+        before = np.zeros((n, len(self.costs.acquisitions)), bool) if owned is None else owned
+        owns = before.copy()
+        barred = np.zeros(owns.shape[1], bool)
+        barred[[self.acquisition_numbers[a] for a in unavailable]] = True
+        most = np.full(n, steps, np.int64) if np.ndim(steps) == 0 else np.asarray(steps, np.int64)
+        score, z, blocked = np.empty((n, n_outputs)), np.empty((n, n_outputs)), np.zeros(n, bool)
+        paid = self.ledger.price(0, self.evaluated)
+        if paid > budget:
+            nothing = np.tile(self.prior, (n, 1))
+            run = Run(nothing, nothing.copy(), np.zeros(n), *_nowhere(n), np.ones(n, bool))
+            return run, owns, _spread(knows, used, X.shape[1])
+        limits = (policy.tradeoff, policy.confidence, budget, paid)
+        results = (most, barred, before, knows, owns, score, z, blocked)
+        in_blocks(n, lambda first, end: kernels.walk_rows(X, first, end, self.model, limits, *results))
+        cost = self._costs(owns & ~before)
+        return Run(score, z, cost, *_nowhere(n, bool(self.nodes)), blocked), owns, _spread(knows, used, X.shape[1])
+
+    def _costs(self, owned: Bools) -> Floats:
+        """What rows pay that own these, and have been scored."""
+        packed = np.packbits(owned, axis=1, bitorder="little")
+        kinds, kind = np.unique(packed, axis=0, return_inverse=True)
+        ledger, empty, used = self.ledger, self.ledger.empty, self.evaluated
+        totals = [ledger.after(empty, int.from_bytes(line.tobytes(), "little"), used).total for line in kinds]
+        return np.array(totals, np.float64)[kind.ravel()] if len(kinds) else np.zeros(0)
+
+    def start(
+        self,
+        budget: float | None = None,
+        given: Mapping[str, float] | None = None,
+        without: Sequence[str] = (),
+        owned: Sequence[str] = (),
+    ) -> PolicyWalk:
+        """Begin one row from any state: values of any features may be `given`, nobody pays for acquisitions that are
+        `owned`, and the walk never asks for those that it must do `without`."""
+        return PolicyWalk(self, math.inf if budget is None else _not_nan(budget), given or {}, without, owned)
+
+    def start_list(
+        self,
+        n_rows: int,
+        budget: float | None = None,
+        given: Sequence[Mapping[str, float]] | None = None,
+        without: Sequence[str] = (),
+        owned: Sequence[Sequence[str]] | None = None,
+    ) -> PolicyListWalk:
+        """Begin several rows, each on its own."""
+        limit = math.inf if budget is None else _not_nan(budget)
+        return PolicyListWalk(self, given or [{}] * n_rows, limit, without, owned)
+
+    def stages(self, X: Any, qid: Any = None) -> Iterator[Run]:
+        """The state of all rows after each number of purchases, until nobody buys any more."""
+        matrix = as_matrix(X, self.costs.features, self.costs.named)
+        last = self.walk_all(matrix, steps=0)
+        yield last[0]
+        for step in range(1, len(self.candidates) + 1):
+            this = self.walk_all(matrix, steps=step)
+            if np.array_equal(this[1], last[1]):
+                return
+            yield this[0]
+            last = this
+
+    # ---- other plans of the same training -------------------------------------------------------------------------
+
+    def at(self, tradeoff: float) -> PolicyPlan:
+        """The same plan for another trade-off between loss and cost."""
+        assert self.policy is not None
+        return replace(self, policy=replace(self.policy, tradeoff=float(tradeoff)))
+
+    def stopping(self, confidence: float) -> PolicyPlan:
+        """The plan in which rows stop when their most probable class has this probability or more."""
+        if self.classes is None:
+            raise ValueError("confidence is a class probability; this plan predicts numbers. Leave confidence out.")
+        if not 0.0 < confidence <= 1.0:
+            raise ValueError(f"confidence is a probability above 0, at most 1, got {confidence:g}.")
+        assert self.policy is not None
+        return replace(self, policy=replace(self.policy, confidence=float(confidence)))
+
+    def truncate(self, budget: float) -> Plan:
+        raise ValueError("A policy keeps a budget row by row. Use predict(X, budget=...).")
+
+
+def _lists(lists: list[list[int]]) -> tuple[Array, Array]:
+    """Lists of numbers as where each begins, and all of them."""
+    ends = np.cumsum([0, *(len(numbers) for numbers in lists)]).astype(np.int32)
+    return ends, np.array([number for numbers in lists for number in numbers], np.int32)
+
+
+def _nowhere(n: int, scored: bool = False) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The tier and the exit of rows that all leave at the predictor."""
+    return np.zeros(n, np.int64), np.full((n, 1), 0 if scored else -1, np.int64)
+
+
+def _spread(knows: Bools, used: Array, n_features: int) -> Bools:
+    """What is known of the used features, for all features."""
+    known = np.zeros((len(knows), n_features), bool)
+    known[:, used] = knows
+    return known
+
+
+def _not_nan(budget: float) -> float:
+    if math.isnan(budget):
+        raise ValueError("The budget is not a number. Give an amount in the unit of the prices.")
+    return float(budget)
