@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from integration import INTEGRATION
+
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src/miserly"
 ALLOWANCES = json.loads((Path(__file__).parent / "structure_allowances.json").read_text(encoding="utf-8"))
@@ -144,6 +146,11 @@ def test_the_rules_see_what_they_forbid():
         assert FORBIDDEN.search(bad), bad
     for good in ("endear", "workshop", "mushroom", "in turning", "bookshelf"):
         assert not FORBIDDEN.search(good), good
+
+
+def test_what_make_quick_leaves_out_exists():
+    for place in INTEGRATION:
+        assert list((ROOT / "tests").glob(f"{place}*")), place
 
 
 if __name__ == "__main__":  # write the allowances of today

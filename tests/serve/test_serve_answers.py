@@ -201,5 +201,5 @@ def test_the_server_loads_nothing_that_trains():
     )
     loaded = set(json.loads(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout))
     assert not {m for m in loaded if m.startswith(("sklearn", "scipy", "pandas"))}
-    rooms = {m.split(".")[1] for m in loaded if m.startswith("miserly.")}
-    assert rooms == {"serve", "runtime", "plan", "costs", "kernels", "files"}
+    packages = {m.split(".")[1] for m in loaded if m.startswith("miserly.")}
+    assert packages <= {"serve", "runtime", "plan", "costs", "kernels", "files", "_typing"}
