@@ -188,7 +188,7 @@ def test_categories_are_read_in_their_own_order(frame):
     plain = ms.GreedyMiserRegressor(ms.CostTable.uniform(), **settings).fit(coded, y)
     assert np.array_equal(fitted.predict(X), plain.predict(coded))
     assert np.array_equal(fitted.predict(new), plain.predict([[2.0, 0.0], [np.nan, 0.0], [np.nan, 0.0]]))
-    assert fitted.plan_.notes["categories"] == {"size": names}
+    assert fitted.plan_.schema.categories == {"size": tuple(names)}
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])

@@ -41,9 +41,10 @@ def test_missing_cells_of_a_frame_are_missing_values(kind):
 
 
 @frames
-def test_columns_in_another_order_are_refused_with_the_remedy(kind):
-    with pytest.raises(ValueError, match=r"another order.*list\(plan.costs.features\)"):
-        PLANS["forest"]().predict(FRAMES[kind](rows(3), NAMES[::-1]))
+def test_columns_are_found_by_name_in_any_order_and_others_ignored(kind):
+    plan, X = PLANS["forest"](), rows(10, missing=0.2)
+    wide = np.column_stack([X, X[:, :1]])[:, ::-1]
+    np.testing.assert_array_equal(plan.predict(FRAMES[kind](wide, ["more", *NAMES[::-1]])), plan.predict(X))
 
 
 @frames

@@ -9,6 +9,7 @@ import pytest
 import miserly as ms
 from miserly.baselines import EarlyExitClassifier
 from miserly.plan import EXIT, Gate, RawFeatures
+from miserly.schema import Schema
 
 COSTS = ms.CostTable.per_feature({"a": 1.0, "b": 5.0, "c": 20.0})
 ROWS = np.random.default_rng(0).normal(size=(600, 3))
@@ -111,7 +112,7 @@ def test_categories_are_kept():
     fitted = EarlyExitClassifier(ms.cascade(plans), threshold=1.0).fit(frame, LABELS["two"][:400])
     assert fitted.categories_ == {"a": ("down", "up")}
     assert (fitted.predict(frame) == models[1].predict(frame)).all()
-    other = replace(plans[1], notes={**plans[1].notes, "categories": {"a": ["up", "down"]}})
+    other = replace(plans[1], schema=Schema.of_names("abc", {"a": ["up", "down"]}))
     with pytest.raises(ValueError, match="numbers the categories"):
         ms.cascade([plans[0], other])
 

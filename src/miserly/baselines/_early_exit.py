@@ -53,7 +53,7 @@ class _EarlyExit(PlanEstimator):
             if given.keys() - {"sample_weight"}:
                 raise TypeError(f"A plan is fitted already: {', '.join(given)} would not be heard. Leave it out.")
             self.estimator_ = plan
-            self.categories_ = {f: tuple(c) for f, c in plan.notes.get("categories", {}).items()}
+            self.categories_ = {} if plan.schema is None else dict(plan.schema.categories)
         else:
             inner = clone(self.estimator)
             if self.costs is not None and "costs" in inner.get_params(deep=False):

@@ -36,7 +36,6 @@ def cascade(plans: Sequence[Plan]) -> Plan:
         nodes=tuple(nodes),
         roots=(0,) if nodes else (),
         notes={
-            **{name: first.notes[name] for name in ("categories",) if name in first.notes},
             "estimator": "in turn",
             "models": [plan.notes.get("estimator", "Plan") for plan in plans],
         },
@@ -77,8 +76,12 @@ def _check(first: Plan, plan: Plan, number: int) -> None:
         raise ValueError(f"{what} has other features, prices or another charge than the first.")
     if (plan.link, plan.n_outputs, _names(plan)) != (first.link, first.n_outputs, _names(first)):
         raise ValueError(f"{what} does not answer as the first does: another link, or other classes.")
-    if plan.notes.get("categories") != first.notes.get("categories"):
+    if _categories(plan) != _categories(first):
         raise ValueError(f"{what} numbers the categories of a feature in another way than the first.")
+
+
+def _categories(plan: Plan) -> dict[str, Any]:
+    return {} if plan.schema is None else plan.schema.categories
 
 
 def _names(plan: Plan) -> list[Any] | None:

@@ -21,6 +21,7 @@ from miserly.files import whole_file
 from miserly.plan._dictionary import KINDS, Trees
 from miserly.plan._node import Gate, Node
 from miserly.plan._policy_arrays import POLICY_TYPES, Policy, read_policy, write_policy
+from miserly.schema import Schema
 
 if TYPE_CHECKING:
     from miserly.plan._plan import Plan
@@ -66,6 +67,7 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True):
     charge: str
     notes: dict[str, Any]
     policy: dict[str, float | None] | None = None
+    schema: dict[str, Any] | None = None
 
 
 def save_plan(plan: Plan, path: str | Path) -> None:
@@ -104,6 +106,7 @@ def load_plan(path: str | Path) -> Plan:
             charge=header.charge,  # type: ignore[arg-type]
             notes=header.notes,
             **policy,
+            schema=None if header.schema is None else Schema.from_dict(header.schema),
         )
     except (KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
         raise PlanFileError(f"The plan file '{path}' does not fit together: {_short(error)}") from error
@@ -122,6 +125,7 @@ def _write(plan: Plan, file: Any) -> None:
         roots=list(plan.roots),
         charge=plan.charge,
         notes=dict(plan.notes),
+        schema=None if plan.schema is None else plan.schema.to_dict(),
     )
     arrays: dict[str, NDArray[Any]] = {f"dictionary.{k}": v for k, v in plan.dictionary.arrays().items()}
     arrays["prior"] = plan.prior

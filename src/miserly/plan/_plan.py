@@ -29,6 +29,7 @@ from miserly.plan._shortcut import brief
 from miserly.plan._truncate import affordable_nodes
 from miserly.plan._validation import as_matrix, query_numbers
 from miserly.plan._walk import ListWalk, Walk
+from miserly.schema import Schema
 
 Charge = Literal["learner", "path"]
 LOG_LARGEST = math.log(np.finfo(np.float64).max)
@@ -42,6 +43,7 @@ class Plan(Frozen):
     Rows start at each of `roots` in turn with one account, with `prior` as the free answer; nodes lead only to later
     nodes. `link` reads scores as numbers or, with `classes`, as probabilities. Under `charge="learner"` a node costs
     all that its learners may look at; under "path" a row pays only for the splits it meets. `notes` are for people.
+    `schema` says what the columns mean: with it, frames and rows may come in the user's own words.
     """
 
     costs: CostTable
@@ -53,8 +55,14 @@ class Plan(Frozen):
     roots: tuple[int, ...] = (0,)
     charge: Charge = "learner"
     notes: Mapping[str, Any] = field(default_factory=dict)
+    schema: Schema | None = None
 
     def __post_init__(self) -> None:
+        if "categories" in self.notes:  # where estimators and older files leave them
+            notes = dict(self.notes)
+            found = Schema.of_names(self.costs.features, notes.pop("categories"))
+            object.__setattr__(self, "schema", self.schema or found)
+            object.__setattr__(self, "notes", notes)
         object.__setattr__(self, "prior", frozen(np.atleast_1d(self.prior), np.float64))
         object.__setattr__(self, "nodes", tuple(self.nodes))
         object.__setattr__(self, "roots", tuple(int(r) for r in self.roots))
@@ -70,6 +78,8 @@ class Plan(Frozen):
         known("link", self.link, links.Link)
         if self.prior.ndim != 1 or (self.classes is not None and self.classes.ndim != 1):
             raise ValueError("A plan's prior and its classes are lists.")
+        if self.schema is not None and self.schema.names != self.costs.features:
+            raise ValueError("A plan's schema has other columns than its cost table, or in another order.")
         if self.dictionary.n_features > len(self.costs.features):
             raise ValueError("The dictionary uses features that the cost table does not list.")
         if (self.link == "identity") != (self.classes is None):
@@ -121,7 +131,7 @@ class Plan(Frozen):
         so do rows whose most probable class has the probability `confidence` or more."""
         if confidence is not None:
             return self.stopping(confidence).run(X, qid, budget, charge)
-        matrix = as_matrix(X, self.costs.features, self.costs.named)
+        matrix = as_matrix(X, self.costs.features, self.costs.named, self.schema)
         charge = charge or self.charge
         known("charge", charge, Charge)
         query = query_numbers(qid, len(matrix))
@@ -405,7 +415,7 @@ class Plan(Frozen):
     def stages(self, X: Any, qid: Any = None) -> Iterator[Run]:
         """The state of all rows after each stage: every node of a chain, every level of nodes where ways part. Rows
         that have left stay as they left."""
-        matrix = as_matrix(X, self.costs.features, self.costs.named)
+        matrix = as_matrix(X, self.costs.features, self.costs.named, self.schema)
         return stages(self, matrix, query_numbers(qid, len(matrix)))
 
     def stopping(self, confidence: float) -> Plan:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly.schema import Schema
 
-def as_matrix(X: Any, features: Sequence[str], named: bool = True) -> NDArray[Any]:
-    """Rows × features as float32 or float64; a frame must carry the plan's feature names, if it has any, in order."""
+
+def as_matrix(X: Any, features: Sequence[str], named: bool = True, schema: Schema | None = None) -> NDArray[Any]:
+    """Rows × features as float32 or float64. A frame or a list of dicts is read by the plan's feature names, if it has
+    any, in any order and in the words of its schema; other columns are ignored."""
     if not isinstance(X, np.ndarray):
-        X = _from_frame(X, features if named else None)
+        X = _from_frame(X, features if named else None, schema)
     if X.ndim != 2 or X.shape[1] != len(features):
         got = f"{X.shape[1]} columns" if X.ndim == 2 else f"an array of {X.ndim} dimensions"
         raise ValueError(f"The plan reads {len(features)} features, X has {got}. Give one column per feature.")
@@ -24,20 +27,18 @@ def as_matrix(X: Any, features: Sequence[str], named: bool = True) -> NDArray[An
     return np.ascontiguousarray(X)
 
 
-def _from_frame(X: Any, features: Sequence[str] | None) -> NDArray[Any]:
+def _from_frame(X: Any, features: Sequence[str] | None, schema: Schema | None) -> NDArray[Any]:
+    if features is not None and isinstance(X, list | tuple) and X and isinstance(X[0], Mapping):
+        return (schema or Schema.of_names(features)).matrix(X)
     is_arrow = hasattr(X, "column_names")
     names = X.column_names if is_arrow else getattr(X, "columns", None)
     if names is None:
         return np.asarray(X)
     names = list(names)
     has_names = any(isinstance(name, str) for name in names)
-    if features is not None and has_names and names != list(features):
-        missing = [f for f in features if f not in set(names)]
-        if missing:
-            raise ValueError(f"X lacks the features {missing[:5]} that the plan reads. Add these columns.")
-        raise ValueError(
-            "X has other columns than the plan reads, or in another order. Use X[list(plan.costs.features)]."
-        )
+    is_foreign = names != list(features or ()) or (schema is not None and not schema.is_plain)
+    if features is not None and has_names and is_foreign:
+        return (schema or Schema.of_names(features)).matrix(X)
     if is_arrow:
         return np.column_stack([np.asarray(X.column(i)) for i in range(len(names))])
     try:

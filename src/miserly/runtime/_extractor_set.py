@@ -16,6 +16,7 @@ from miserly.costs import CostTable, set_bits
 from miserly.plan import Plan
 from miserly.runtime._extractor import Extractor, Pair
 from miserly.runtime._given import Given, spared
+from miserly.schema import Schema
 
 REMEMBERED = 1 << 14
 
@@ -55,10 +56,8 @@ class ExtractorSet:
         self.extractors = tuple(e for e in order if e.name in wanted)
         self.is_plain = all(e.is_plain for e in self.extractors)
         self.price = {e.name: costs.prices.get(e.acquisition, 0.0) if e.acquisition else 0.0 for e in self.extractors}
-        self._codes = {
-            name: {value: float(place) for place, value in enumerate(values)}
-            for name, values in plan.notes.get("categories", {}).items()
-        }
+        self._schema = plan.schema or Schema.of_names(costs.features)
+        self._words = {column.name for column in self._schema.columns if column.kind != "number"}
         looked_at = set(used)
         self.places = {e.name: [i for i, f in enumerate(e.yields) if f in looked_at] for e in self.extractors}
         self._wanted = {e.name: [f for f in e.yields if f in looked_at] for e in self.extractors}
@@ -86,7 +85,7 @@ class ExtractorSet:
     ) -> tuple[NDArray[np.intp], ...] | None:
         wanted = [self._wanted[e.name] for e in extractors]
         given = {name for names in wanted for name in names}
-        is_odd = any(e.many for e in extractors) or given & self._codes.keys()
+        is_odd = any(e.many for e in extractors) or given & self._words
         if is_odd or given != {name for name, _ in features}:
             return None
         return tuple(np.array([self.plan.feature_numbers[name] for name in names], np.intp) for names in wanted)
@@ -113,9 +112,13 @@ class ExtractorSet:
         return Given(values, self.plan.acquisition_names(owned), running)
 
     def _numbers(self, named: Iterable[tuple[str, Any]]) -> dict[str, float]:
-        codes = self._codes
+        words, schema = self._words, self._schema
         return {
-            name: codes[name].get(value, math.nan) if name in codes else math.nan if value is None else float(value)
+            name: schema.number(name, value)
+            if name in words or isinstance(value, str)
+            else math.nan
+            if value is None
+            else float(value)
             for name, value in named
         }
 

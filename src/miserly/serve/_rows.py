@@ -21,7 +21,8 @@ class RowCheck:
         self._known = frozenset(plan.costs.features)
         self._used = frozenset(plan.costs.features[f] for f in plan.used_features)
         self._can_miss = plan.can_miss
-        self._categories = frozenset(plan.notes.get("categories", {}))
+        self._schema = plan.schema
+        self._aside = frozenset(() if plan.schema is None else (plan.schema.id, plan.schema.label, *plan.schema.drop))
 
     def row(self, row: Any, where: str = "row") -> Mapping[str, Any]:
         """A whole row: every feature that the plan may look at is there."""
@@ -31,15 +32,18 @@ class RowCheck:
                 where,
                 'This server reads rows as features: {"age": 0.5, "pulse": null}.',
             )
-        self.features(row, where)
-        if not self._used <= row.keys():
-            lost = sorted(self._used - row.keys())
+        found: Mapping[str, Any] = row
+        if not self._aside.isdisjoint(row):  # the identifier, the label: known columns that are no features
+            found = {name: value for name, value in row.items() if name not in self._aside}
+        self.features(found, where)
+        if not self._used <= found.keys():
+            lost = sorted(self._used - found.keys())
             raise RefusedError(
                 f"The row lacks {len(lost)} features that the plan may look at, such as {lost[0]!r}.",
                 where,
                 "Send a number for each." + (" A missing value is null." if self._can_miss else ""),
             )
-        return row
+        return found
 
     def features(self, features: Mapping[str, Any], where: str = "features") -> None:
         """Some features: each is one that the plan knows, and has a value that it can read."""
@@ -60,9 +64,14 @@ class RowCheck:
         if value is None:
             if not self._can_miss:
                 raise RefusedError(f"{name!r} is null.", f"{where}.{name}", "This plan is linear: it needs a number.")
-        elif name not in self._categories:
+        elif self._schema is None or not isinstance(value, str | bool):
+            kind = "number" if self._schema is None else self._schema[name].kind
             raise RefusedError(
-                f"Expected a number or null, got {type(value).__name__}.", f"{where}.{name}", "Send a number or null."
+                f"Expected a {kind} or null, got {type(value).__name__}.", f"{where}.{name}", f"Send a {kind} or null."
             )
-        elif not isinstance(value, str | bool):
-            raise RefusedError("Expected a category.", f"{where}.{name}", "Send one of its categories, or null.")
+        else:
+            try:
+                self._schema.number(name, value)
+            except ValueError as error:
+                text, _, remedy = str(error).partition(". ")
+                raise RefusedError(f"{text}.", f"{where}.{name}", remedy) from None

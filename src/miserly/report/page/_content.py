@@ -27,6 +27,7 @@ from miserly.report.figures import Tier, price_tiers
 from miserly.report.page._agreement import check_point, check_runs, spelled
 from miserly.report.page._details import details
 from miserly.report.page._walks import choose_rows
+from miserly.schema import Schema
 
 Progress = Callable[[int, int], None]
 
@@ -251,23 +252,21 @@ class Content:
         return [(name, needs, column) for name, (needs, column) in found.items()]
 
     def _row(self, number: int) -> dict[str, Any]:
-        categories = self.stops[0].plan.notes.get("categories", {})
+        schema = self.stops[0].plan.schema
         label, query = self.rows.y[number], self.rows.qid
         return {
             "row": number,
             "label": figure(float(label)) if self.rows.y.dtype.kind == "f" else str(label),
             "query": None if query is None else str(query[number]),
-            "values": [
-                _value(float(self.rows.X[number, column]), categories.get(name)) for name, _, column in self._used
-            ],
+            "values": [_value(float(self.rows.X[number, column]), name, schema) for name, _, column in self._used],
         }
 
 
-def _value(value: float, categories: Sequence[Any] | None) -> Any:
+def _value(value: float, name: str, schema: Schema | None) -> Any:
     if math.isnan(value):
         return None
-    if categories is not None and 0 <= value < len(categories):
-        return str(categories[int(value)])
+    if schema is not None and schema[name].kind != "number":
+        return str(schema.word(name, value))
     return float(f"{value:.4g}")
 
 
