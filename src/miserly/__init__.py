@@ -35,6 +35,7 @@ _HOME = {
     "Frontier": "miserly.frontiers",
     "extractor": "miserly.runtime",
     "OnDemand": "miserly.runtime",
+    "BadRow": "miserly.runtime",
     "Cache": "miserly.runtime",
     "RedisCache": "miserly.runtime",
     "Extractor": "miserly.runtime",

@@ -2,18 +2,17 @@
 
 import asyncio
 import threading
-import time
 
 import pytest
 
 from miserly.costs import CostTable
 from miserly.plan import Node, Plan, RawFeatures
-from miserly.runtime import Cache, OnDemand, extractor
+from miserly.runtime import REAL, Cache, OnDemand, extractor
 
 PLAN = Plan(CostTable.per_feature({"x": 1.0}), RawFeatures([0]), (Node([0], [1.0]),), [0.0])
 
 
-def counted(cache, work=lambda row: None, is_async=False):
+def counted(cache, work=lambda row: None, is_async=False, clock=REAL):
     calls = []
 
     def plain(row):
@@ -26,7 +25,8 @@ def counted(cache, work=lambda row: None, is_async=False):
         await asyncio.sleep(0.02)
         return row[1]
 
-    return calls, OnDemand(PLAN, [extractor("x", yields="x", cache=cache)(later if is_async else plain)])
+    function = later if is_async else plain
+    return calls, OnDemand(PLAN, [extractor("x", yields="x", cache=cache)(function)], clock=clock)
 
 
 def key(row):
@@ -34,8 +34,8 @@ def key(row):
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_a_result_is_kept_by_key_for_its_time(is_async):
-    calls, runner = counted(Cache(key, ttl=0.3), is_async=is_async)
+def test_a_result_is_kept_by_key_for_its_time(is_async, clock):
+    calls, runner = counted(Cache(key, ttl=0.3, now=clock.now), is_async=is_async, clock=clock)
     with runner:
         assert runner.predict(("a", 1.0)).value == 1.0
         again = runner.predict(("a", 2.0), deadline=5.0)
@@ -43,7 +43,7 @@ def test_a_result_is_kept_by_key_for_its_time(is_async):
         assert again.calls[0].outcome == "cached"
         assert again.cost == 1.0, "the price is the plan's; what was saved shows in the measured time"
         assert runner.predict(("b", 3.0)).value == 3.0
-        time.sleep(0.35)
+        clock.sleep(0.35)
         assert runner.predict(("a", 4.0)).value == 4.0
     assert len(calls) == 3
 
@@ -56,24 +56,29 @@ def test_the_least_recently_used_goes_first():
     assert [name for name, _ in calls] == ["a", "b", "c", "b"]
 
 
-def test_requests_for_one_key_share_one_call():
-    entered, release = threading.Event(), threading.Event()
+def test_requests_for_one_key_share_one_call(release):
+    entered, joined = threading.Event(), []
+
+    class Watched(Cache):
+        def ask(self, key, waiter):
+            joined.append(key)
+            return super().ask(key, waiter)
 
     def work(row):
         entered.set()
-        release.wait(20.0)
+        release.wait(60.0)
 
-    calls, runner = counted(Cache(key, ttl=60.0), work)
+    calls, runner = counted(Watched(key, ttl=60.0), work)
     answers = []
     threads = [threading.Thread(target=lambda: answers.append(runner.predict(("a", 1.0)))) for _ in range(5)]
-    for thread in threads:
-        thread.start()
-    entered.wait(20.0)
-    time.sleep(0.05)
-    release.set()
-    for thread in threads:
-        thread.join()
-    runner.close()
+    with runner:
+        for thread in threads:
+            thread.start()
+        while len(joined) < 5 or not entered.is_set():
+            entered.wait(0.01)
+        release.set()
+        for thread in threads:
+            thread.join()
     assert len(calls) == 1
     assert [a.value for a in answers] == [1.0] * 5
     assert sorted(a.calls[0].outcome for a in answers) == ["cached"] * 4 + ["ok"]
@@ -92,8 +97,9 @@ def test_requests_on_an_event_loop_share_one_call():
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_a_call_that_its_request_gave_up_still_serves_others(is_async):
-    calls, runner = counted(Cache(key, ttl=60.0), lambda row: time.sleep(0.05), is_async)
+def test_a_call_that_its_request_gave_up_still_serves_others(is_async, clock):
+    cache = Cache(key, ttl=60.0, now=clock.now)
+    calls, runner = counted(cache, lambda row: clock.sleep(0.05), is_async, clock)
     with runner:
         assert runner.predict(("a", 1.0), deadline=0.005).stopped == "deadline"
         assert runner.predict(("a", 2.0)).value == 1.0
@@ -122,3 +128,17 @@ def test_a_key_that_does_not_fit_the_row_is_a_failure_of_the_extractor(wrong):
     _, runner = counted(Cache(wrong, ttl=60.0))
     with runner:
         assert runner.predict(("a", 1.0)).stopped == "failed:x"
+
+
+def test_those_who_joined_a_call_get_an_answer_when_it_is_cancelled(clock):
+    """They waited for ever: the call that the closed runner cancelled never ended for its cache."""
+    calls, runner = counted(Cache(key, ttl=60.0, now=clock.now), is_async=True, clock=clock)
+
+    async def ask():
+        first, second = (asyncio.ensure_future(runner.apredict(("a", 1.0))) for _ in range(2))
+        await asyncio.sleep(0.01)
+        await runner.aclose()
+        return await first, await second
+
+    assert [a.stopped for a in clock.run(ask())] == ["failed:x", "failed:x"]
+    assert len(calls) == 1

@@ -1,16 +1,17 @@
 """Extractors that raise, hang or die: the caller gets an answer with a reason, in time, and nothing is left running."""
 
 import asyncio
+import math
 import os
+import sys
 import threading
-import time
 
 import numpy as np
 import pytest
 
 from miserly.costs import CostTable
 from miserly.plan import Node, Plan, RawFeatures
-from miserly.runtime import OnDemand, extractor
+from miserly.runtime import REAL, BadRow, Cache, OnDemand, extractor
 from oracles.driver import drive
 from oracles.extractors import extractors_of, of_documents, own_threads, rows_of
 from oracles.hand_built import PLANS, rows
@@ -92,7 +93,7 @@ def test_a_failed_call_is_repeated_as_often_as_its_extractor_says():
         assert [c.outcome for c in answer.calls if c.name == "ask"] == ["BrokenError: ", "BrokenError: ", "ok"]
 
 
-def test_a_dead_extractor_is_left_alone_then_tried_again():
+def test_a_dead_extractor_is_left_alone_then_tried_again(clock):
     _, given = data(FOREST, 1)
     calls, dead = [], {"ask"}
 
@@ -101,11 +102,11 @@ def test_a_dead_extractor_is_left_alone_then_tried_again():
         if name in dead:
             raise BrokenError
 
-    runner = OnDemand(FOREST, extractors_of(FOREST.costs, break_up=break_up), failures=3, recovery=20.0)
+    runner = OnDemand(FOREST, extractors_of(FOREST.costs, break_up=break_up), failures=3, recovery=20.0, clock=clock)
     for _ in range(10):
         assert runner.predict(given[0]).stopped == "failed:ask"
     assert calls.count("ask") == 3
-    time.sleep(0.25)
+    clock.sleep(0.25)
     dead.clear()
     assert runner.predict(given[0]).stopped == "answered"
     assert runner.predict(given[0]).stopped == "answered"
@@ -129,65 +130,190 @@ def test_what_is_left_alone_does_not_use_up_the_budget():
 # ---- deadlines ----------------------------------------------------------------------------------------------------
 
 
-def waiting(release, *names):
+def slow(clock, seconds, *names):
+    """These take so long, in virtual time (for ever: math.inf)."""
+
     def break_up(name, row):
         if name in names:
-            release.wait(20.0)
+            clock.sleep(seconds)
 
     return break_up
 
 
-def test_the_best_answer_so_far_at_the_deadline():
+ONE = Plan(CostTable.per_feature({"a": 1.0}), RawFeatures([0]), (Node([0], [1.0]),), [0.5])
+
+
+def test_the_best_answer_so_far_at_the_deadline(clock, on_demand):
     X, given = data(CHAIN, 1)
-    release = threading.Event()
-    runner = OnDemand(CHAIN, extractors_of(CHAIN.costs, break_up=waiting(release, "draw")))
-    began = time.perf_counter()
+    runner = on_demand(CHAIN, extractors_of(CHAIN.costs, break_up=slow(clock, math.inf, "draw")), clock=clock)
     answer = runner.predict(given[0], deadline=0.1)
-    assert time.perf_counter() - began < 5.0
+    assert answer.elapsed == pytest.approx(0.1, abs=1e-8)
     stage = list(CHAIN.stages(X))[3]
     assert answer.stopped == "deadline"
     np.testing.assert_array_equal(answer.score, stage.score[0])
     assert answer.calls[-1].outcome == "running"
     assert runner.running == 1
+    assert runner.close() == 1, "the call that hangs is counted"
+
+
+def test_a_thread_that_hangs_is_waited_for_when_the_runner_is_closed(on_demand, release):
+    _, given = data(CHAIN, 1)
+
+    def break_up(name, row):
+        if name == "draw":
+            release.wait(60.0)
+
+    runner = on_demand(CHAIN, extractors_of(CHAIN.costs, break_up=break_up))
+    assert runner.predict(given[0], deadline=0.05).stopped == "deadline"
+    assert runner.close(0.01) == runner.running <= 1
     release.set()
     assert runner.close() == 0
-    assert runner.running == 0
     assert not own_threads()
 
 
-def test_a_call_has_its_own_time_within_the_deadline():
+def test_a_call_has_its_own_time_within_the_deadline(clock, on_demand):
     X, given = data(FOREST, 1)
-    release = threading.Event()
-    break_up = waiting(release, "ask")
-    runner = OnDemand(FOREST, extractors_of(FOREST.costs, break_up=break_up, timeout=0.1))
+    break_up = slow(clock, math.inf, "ask")
+    runner = on_demand(FOREST, extractors_of(FOREST.costs, break_up=break_up, timeout=0.1), clock=clock)
     answer = runner.predict(given[0], deadline=20.0)
     assert answer.stopped == "failed:ask"
-    assert answer.elapsed < 10.0
+    assert answer.elapsed == pytest.approx(0.1, abs=1e-8)
     assert "TimeoutError" in next(c.outcome for c in answer.calls if c.name == "ask")
     np.testing.assert_array_equal(answer.score, drive(FOREST, X[0], lost=["ask"]).best.score)
-    release.set()
-    runner.close()
 
 
-def test_calls_that_hang_do_not_hold_up_all_others():
-    """Once every worker is held by a call that nobody waits for, the next request does without, at once."""
+def test_the_time_of_a_call_begins_when_a_worker_takes_it(clock, on_demand):
+    """Ten requests at once, one worker, 20 ms each: the last waits 180 ms, and its own timeout of 50 ms is kept."""
+    runner = on_demand(
+        ONE, [extractor("a", yields="a", workers=1, timeout=0.05)(lambda row: clock.sleep(0.02) or 1.0)], clock=clock
+    )
+
+    async def ask():
+        return await asyncio.gather(*(runner.apredict(0, deadline=1.0) for _ in range(10)))
+
+    answers = clock.run(ask())
+    assert [a.stopped for a in answers] == ["answered"] * 10
+    assert max(a.elapsed for a in answers) == pytest.approx(0.2, abs=1e-6)
+
+
+def test_calls_that_hang_do_not_hold_up_all_others(clock, on_demand):
+    """Once every worker hangs, requests do without it: those that wait for a worker soon, later ones at once."""
     _, given = data(FOREST, 1)
-    release = threading.Event()
-    break_up = waiting(release, "ask")
-    runner = OnDemand(FOREST, extractors_of(FOREST.costs, break_up=break_up, workers=2), failures=100)
+    break_up = slow(clock, math.inf, "ask")
+    runner = on_demand(FOREST, extractors_of(FOREST.costs, break_up=break_up, workers=2), failures=100, clock=clock)
     assert [runner.predict(given[0], deadline=0.4).stopped for _ in range(2)] == ["deadline", "deadline"]
     answer = runner.predict(given[0], deadline=20.0)
     assert answer.stopped == "failed:ask"
-    assert answer.elapsed < 10.0
+    assert answer.elapsed < 2.0
+    assert "workers hang" in next(c.outcome for c in answer.calls if c.name == "ask")
+    answer = runner.predict(given[0], deadline=20.0)
+    assert (answer.stopped, answer.elapsed) == ("failed:ask", 0.0)
     assert runner.close(timeout=0.01) == 2, "they are counted"
-    release.set()
+
+
+def test_clients_in_a_hurry_switch_nothing_off_for_others(clock, on_demand):
+    """250 requests with 30 ms for a function of 100 ms: a client's deadline is no failure of the function's."""
+    runner = on_demand(ONE, [extractor("a", yields="a", workers=8)(lambda row: clock.sleep(0.1) or 1.0)], clock=clock)
+
+    async def ask():
+        hurried = [asyncio.ensure_future(runner.apredict(0, deadline=0.03)) for _ in range(250)]
+        await asyncio.sleep(0.01)
+        patient = await asyncio.gather(*(runner.apredict(0) for _ in range(20)))
+        return await asyncio.gather(*hurried), patient
+
+    hurried, patient = clock.run(ask())
+    assert {a.stopped for a in hurried} == {"deadline"}
+    assert {a.stopped for a in patient} == {"answered"}
+    assert runner.predict(0).stopped == "answered"
+    assert not any(runner.left_alone.values())
+
+
+def test_rows_that_a_function_calls_bad_switch_nothing_off(on_demand):
+    calls = []
+
+    @extractor("a", yields="a", retries=3)
+    def strict(row):
+        calls.append(row)
+        if row < 0:
+            raise BadRow("negative")
+        return row
+
+    runner = on_demand(ONE, [strict], failures=2)
+    for deadline in (None, 60.0):
+        calls.clear()
+        answers = [runner.predict(-1.0, deadline=deadline) for _ in range(10)]
+        assert {a.stopped for a in answers} == {"failed:a"}
+        assert "BadRow: negative" in answers[-1].calls[0].outcome
+        assert len(calls) == 10, "no retries: the row stays bad"
+        assert runner.predict(1.0, deadline=deadline).value == 1.5
+
+
+def test_a_breaker_counts_by_rate(clock, on_demand):
+    """One failure in three is not enough, one in two is."""
+    for share, is_open in ((3, False), (2, True)):
+        n = iter(range(1000))
+        runner = on_demand(
+            ONE, [extractor("a", yields="a")(lambda row, n=n, s=share: 1.0 if next(n) % s else 1 / 0)], failures=5
+        )
+        for _ in range(40):
+            runner.predict(0)
+        assert runner.left_alone == {"a": is_open}
+        assert set(runner.failure_causes) == {("a", "error")}
+
+
+def test_a_function_that_always_hangs_is_left_alone_by_its_own_timeout(clock, on_demand):
+    @extractor("a", yields="a", timeout=0.02)
+    async def hang(row):
+        await asyncio.sleep(60.0)
+
+    runner = on_demand(ONE, [hang], failures=3, clock=clock)
+    answers = [runner.predict(0, deadline=1.0) for _ in range(5)]
+    assert [a.stopped for a in answers] == ["failed:a"] * 5
+    assert ["left alone" in a.calls[-1].outcome if a.calls else True for a in answers] == [False] * 3 + [True] * 2
+    assert runner.failure_causes == {("a", "timeout"): 3}
+
+
+@pytest.mark.parametrize("how", ["sync", "async"])
+def test_a_function_that_ends_the_program_is_a_failure(how, on_demand):
+    """`sys.exit()` in an async function ended the event loop: later calls and `close` waited for ever."""
+
+    @extractor("a", yields="a")
+    async def leave(row):
+        if row < 0:
+            sys.exit(3)
+        if row == 0:
+            raise KeyboardInterrupt
+        if row == 1:
+            asyncio.get_running_loop().stop()
+            await asyncio.sleep(0)
+        return row
+
+    runner = on_demand(ONE, [leave])
+    if how == "sync":
+        assert [runner.predict(-1.0, deadline=d).stopped for d in (None, 60.0)] == ["failed:a"] * 2
+        assert runner.predict(0.0).stopped == "failed:a"
+        assert runner.predict(1.0, deadline=60.0).value == 1.5
+        assert runner.predict(2.0, deadline=60.0).value == 2.5
+    else:
+
+        async def ask():
+            first = await runner.apredict(-1.0)
+            return first, await runner.apredict(0.0), await runner.apredict(2.0)
+
+        assert [a.stopped for a in asyncio.run(ask())] == ["failed:a", "failed:a", "answered"]
+    assert runner.close(10.0) == 0
+
+
+def test_a_plain_function_that_ends_the_program_is_a_failure(on_demand):
+    runner = on_demand(ONE, [extractor("a", yields="a")(lambda row: sys.exit(1))])
+    assert [runner.predict(0, deadline=d).stopped for d in (None, 60.0)] == ["failed:a"] * 2
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_independent_acquisitions_of_one_node_run_side_by_side(is_async):
+def test_independent_acquisitions_of_one_node_run_side_by_side(is_async, on_demand):
     """Each waits for the other to begin."""
     plan = Plan(CostTable.per_feature({"a": 1.0, "b": 2.0}), RawFeatures([0, 1]), (Node([0, 1], [1.0, 10.0]),), [0.0])
-    barrier = threading.Barrier(2, timeout=20.0)
+    barrier = threading.Barrier(2, timeout=60.0)
     begun = []
 
     def plain(row):
@@ -201,30 +327,13 @@ def test_independent_acquisitions_of_one_node_run_side_by_side(is_async):
         return 1.0
 
     function = later if is_async else plain
-    with OnDemand(plan, [extractor(name, yields=name)(function) for name in "ab"]) as runner:
-        assert runner.predict(0, deadline=60.0).value == 11.0
-        begun.clear()
-        assert asyncio.run(runner.apredict(0)).value == 11.0
+    runner = on_demand(plan, [extractor(name, yields=name)(function) for name in "ab"])
+    assert runner.predict(0, deadline=600.0).value == 11.0
+    begun.clear()
+    assert asyncio.run(runner.apredict(0)).value == 11.0
 
 
-@extractor("a", yields="a", process=True, workers=1)
-def in_another_process(row):
-    if row == "die":
-        os._exit(1)
-    return row + os.getpid() * 0
-
-
-def test_functions_that_hold_the_interpreters_lock_run_in_processes():
-    plan = Plan(CostTable.per_feature({"a": 1.0}), RawFeatures([0]), (Node([0], [1.0]),), [0.5])
-    with OnDemand(plan, [in_another_process]) as runner:
-        assert runner.predict(2.0, deadline=60.0).value == 2.5
-        assert runner.predict("die", deadline=60.0).stopped == "failed:a"
-        assert runner.predict(3.0, deadline=60.0).value == 3.5, "a process that died is replaced"
-        assert "TypeError" in runner.predict(None, deadline=60.0).calls[0].outcome
-    assert runner.running == 0
-
-
-def with_one_that_hangs():
+def with_one_that_hangs(clock=REAL):
     """A runner whose first call never comes back; notes when calls begin and when they are gone."""
     plan = PLANS["anytime_trees"]()
     first = plan.start().needs[0]
@@ -239,87 +348,80 @@ def with_one_that_hangs():
 
     extractors = {e.name: e for e in extractors_of(plan.costs, is_async=True)}
     extractors[first] = extractor(first, yields=extractors[first].yields)(forever)
-    return OnDemand(plan, extractors.values()), started, ended
+    return OnDemand(plan, extractors.values(), clock=clock), started, ended
 
 
-def test_async_calls_are_cancelled_at_the_deadline_and_none_is_left():
-    for how in ("plain", "loop"):
-        runner, _, ended = with_one_that_hangs()
-        _, given = data(runner.plan, 1)
-
-        async def ask(runner=runner, row=given[0]):
-            answer = await runner.apredict(row, deadline=0.05)
-            await runner.aclose()
-            assert len(asyncio.all_tasks()) == 1
-            return answer
-
-        answer = asyncio.run(ask()) if how == "loop" else runner.predict(given[0], deadline=0.05)
-        assert answer.stopped == "deadline"
-        runner.close()
-        assert ended == [True]
-        assert runner.running == 0
-        assert not own_threads()
-
-
-def test_an_async_function_that_always_hangs_is_left_alone():
-    """Its calls are cancelled at the deadline, so they never fail by themselves."""
-    plan = Plan(CostTable.per_feature({"a": 1.0}), RawFeatures([0]), (Node([0], [1.0]),), [0.5])
-
-    @extractor("a", yields="a")
-    async def hang(row):
-        await asyncio.sleep(60.0)
-
-    with OnDemand(plan, [hang], failures=3) as runner:
-        reasons = [runner.predict(0, deadline=0.02).stopped for _ in range(5)]
-    assert reasons == ["deadline"] * 3 + ["failed:a"] * 2
-
-
-def test_a_call_that_is_cancelled_before_it_begins_is_not_counted_for_ever():
-    """The deadline may come before the event loop has had time to start the call."""
-    runner, _, _ = with_one_that_hangs()
+@pytest.mark.parametrize("how", ["plain", "loop"])
+def test_async_calls_are_cancelled_at_the_deadline_and_none_is_left(how, clock):
+    runner, _, ended = with_one_that_hangs(clock)
     _, given = data(runner.plan, 1)
-    with runner:
-        for _ in range(30):
-            runner.predict(given[0], deadline=0.0)
-        end = time.perf_counter() + 10.0
-        while runner.running and time.perf_counter() < end:
-            time.sleep(0.005)
+    if how == "loop":
+        answer = clock.run(runner.apredict(given[0], deadline=0.05))
+        assert clock.run(runner.aclose()) == 0
+    else:
+        answer = runner.predict(given[0], deadline=0.05)
+        assert runner.close() == 0
+    assert answer.stopped == "deadline"
+    assert ended == [True]
+    assert runner.running == 0
+    assert not asyncio.all_tasks(clock.loop)
+
+
+def test_a_call_that_is_cancelled_before_it_begins_is_not_counted_for_ever(clock):
+    """The deadline may come before the event loop has had time to start the call."""
+    runner, _, _ = with_one_that_hangs(clock)
+    _, given = data(runner.plan, 1)
+    for _ in range(30):
+        runner.predict(given[0], deadline=0.0)
+    clock.run(asyncio.sleep(0.01))
+    assert runner.running == 0
+
+
+def test_a_function_that_is_only_late_is_not_left_alone(clock, on_demand):
+    runner = on_demand(ONE, [extractor("a", yields="a")(lambda row: clock.sleep(0.03) or 1.0)], failures=2, clock=clock)
+    for _ in range(4):
+        assert runner.predict(0, deadline=0.01).stopped == "deadline"
+        clock.sleep(0.1)
         assert runner.running == 0
+    assert runner.predict(0).value == 1.5
 
 
-def test_a_function_that_is_only_late_is_not_left_alone():
-    plan = Plan(CostTable.per_feature({"a": 1.0}), RawFeatures([0]), (Node([0], [1.0]),), [0.5])
-
-    @extractor("a", yields="a")
-    def slow(row):
-        time.sleep(0.03)
-        return 1.0
-
-    with OnDemand(plan, [slow], failures=2) as runner:
-        for _ in range(4):
-            assert runner.predict(0, deadline=0.01).stopped == "deadline"
-            while runner.running:
-                time.sleep(0.005)
-        assert runner.predict(0).value == 1.5
-
-
-def test_one_deadline_for_all_documents():
+def test_one_deadline_for_all_documents(clock, on_demand):
     plan = PLANS["rank"]()
-    release = threading.Event()
     _, given = data(plan, 6)
     first = plan.start().needs[0]
 
     def break_up(name, row):
         if name == first and row is given[3]:
-            release.wait(20.0)
+            clock.sleep(math.inf)
 
-    runner = OnDemand(plan, of_documents(extractors_of(plan.costs, break_up=break_up)))
+    runner = on_demand(plan, of_documents(extractors_of(plan.costs, break_up=break_up)), clock=clock)
     ranking = runner.rank("query", given, deadline=0.1)
-    assert ranking.elapsed < 10.0
+    assert ranking.elapsed == pytest.approx(0.1, abs=1e-8)
     assert {a.stopped for a in ranking.answers} == {"deadline"}, "the others wait at the gate for the one that hangs"
     assert ranking.order[-1] == 3 or ranking.answers[3].score[0] == plan.prior[0]
-    release.set()
-    runner.close()
+
+
+def test_documents_that_nobody_looked_at_in_time_cost_nothing(clock, on_demand):
+    """Beginning a thousand documents took longer than the deadline allowed."""
+    costs = CostTable(features=["a", "b"], needs={"a": [], "b": ["buy"]}, prices={"buy": 1.0})
+    plan = Plan(costs, RawFeatures([0, 1]), (Node([0], [1.0], passed=1), Node([1], [10.0])), [0.5])
+    seen = []
+
+    @extractor(yields="a")
+    def free(row):
+        seen.append(row)
+        clock.sleep(0.01)
+        return 1.0
+
+    runner = on_demand(plan, [free, extractor("buy", yields="b")(lambda row: 1.0)], clock=clock)
+    for rank in (runner.rank, lambda *args, **options: clock.run(runner.arank(*args, **options))):
+        seen.clear()
+        ranking = rank("q", range(1000), deadline=0.05)
+        assert ranking.elapsed == pytest.approx(0.05, abs=0.011)
+        assert len(seen) <= 6
+        assert {a.stopped for a in ranking.answers[6:]} == {"deadline"}
+        assert sum(a.cost for a in ranking.answers[6:]) == 0.0
 
 
 def test_a_free_feature_that_fails():
@@ -364,12 +466,61 @@ def test_a_deadline_is_a_number_of_seconds(deadline):
         OnDemand(FOREST, extractors_of(FOREST.costs)).predict(given[0], deadline=deadline)
 
 
-def test_a_deadline_of_zero_is_the_free_answer():
+@pytest.mark.parametrize("deadline", [1e10, 1e300, math.inf])
+def test_a_deadline_may_be_far_away(deadline, on_demand):
+    """The system refuses to wait for so long: `OverflowError`."""
     _, given = data(FOREST, 1)
-    with OnDemand(FOREST, extractors_of(FOREST.costs)) as runner:
-        answer = runner.predict(given[0], deadline=0.0)
+    runner = on_demand(FOREST, extractors_of(FOREST.costs))
+    assert runner.predict(given[0], deadline=deadline).stopped == "answered"
+    assert asyncio.run(runner.apredict(given[0], deadline=deadline)).stopped == "answered"
+
+
+def test_a_deadline_of_zero_is_the_free_answer(on_demand):
+    _, given = data(FOREST, 1)
+    answer = on_demand(FOREST, extractors_of(FOREST.costs)).predict(given[0], deadline=0.0)
     assert answer.stopped == "deadline"
     np.testing.assert_array_equal(answer.score, FOREST.prior)
+
+
+def test_a_runner_that_is_closed_meanwhile_still_answers(on_demand):
+    """A request that raced `close` got a RuntimeError."""
+    _, given = data(FOREST, 1)
+    runner = on_demand(FOREST, extractors_of(FOREST.costs))
+    end = threading.Event()
+    reasons, errors = set(), []
+
+    def ask():
+        while not end.is_set():
+            try:
+                reasons.add(runner.predict(given[0], deadline=60.0).stopped.partition(":")[0])
+            except Exception as error:
+                errors.append(error)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    for _ in range(30):
+        runner.close(1.0)
+    end.set()
+    thread.join()
+    assert not errors
+    assert reasons <= {"answered", "failed"}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_has_workers_of_its_own(on_demand):
+    """The child waited for ever for threads that only its parent has."""
+    _, given = data(FOREST, 1)
+    plain, later = (on_demand(FOREST, extractors_of(FOREST.costs, is_async=kind)) for kind in (False, True))
+    kept = on_demand(ONE, [extractor("a", yields="a", cache=Cache(lambda row: 0, 60.0))(lambda row: 1.0)])
+    runners = [(plain, given[0]), (later, given[0]), (kept, 0)]
+    for runner, row in runners:
+        assert runner.predict(row, deadline=60.0).stopped == "answered"
+    child = os.fork()
+    if not child:
+        reasons = {runner.predict(row, deadline=60.0).stopped for runner, row in runners}
+        os._exit(0 if reasons == {"answered"} else 1)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 # ---- everything at once -------------------------------------------------------------------------------------------
@@ -377,31 +528,32 @@ def test_a_deadline_of_zero_is_the_free_answer():
 
 @pytest.mark.parametrize("n", [300, pytest.param(10_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("is_async", [False, True])
-def test_requests_under_fire(is_async, n):
+def test_requests_under_fire(is_async, n, clock, on_demand):
     """A tenth of the calls raise, a twentieth hang past the deadline, one extractor is dead."""
     _, given = data(FOREST, 40)
-    rng, lock = np.random.default_rng(0), threading.Lock()
+    rng = np.random.default_rng(0)
 
     def break_up(name, row):
-        with lock:
-            luck = rng.random()
+        luck = rng.random()
         if name == "draw" or luck < 0.10:
             raise BrokenError
         if luck < 0.15 and not is_async:
-            time.sleep(0.02)
+            clock.sleep(0.02)
 
-    runner = OnDemand(FOREST, extractors_of(FOREST.costs, is_async=is_async, break_up=break_up, workers=4))
-    known = {"answered", "deadline", *(f"failed:{e.name}" for e in extractors_of(FOREST.costs))}
+    extractors = extractors_of(FOREST.costs, is_async=is_async, break_up=break_up, workers=4)
+    runner = on_demand(FOREST, extractors, clock=clock)
+    known = {"answered", "deadline", *(f"failed:{e.name}" for e in extractors)}
     reasons = set()
     for i in range(n):
         answer = runner.predict(given[i % 40], budget=20.0, deadline=0.005)
         reasons.add(answer.stopped)
+        assert answer.elapsed < 0.005 + 1e-8
         assert answer.cost <= 20.0
         assert answer.value in FOREST.classes
     assert reasons <= known | {"budget"}
     assert "failed:draw" in reasons
-    runner.close()
-    assert not own_threads()
+    clock.sleep(1.0)
+    assert runner.running == 0
 
 
 def test_a_number_too_large_for_a_double_is_a_failure():

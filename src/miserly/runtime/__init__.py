@@ -2,6 +2,9 @@
 
 from miserly.runtime._answer import Answer, Call, Ranking
 from miserly.runtime._cache import Cache
+from miserly.runtime._calls import BadRow
+from miserly.runtime._clock import REAL as REAL
+from miserly.runtime._clock import Clock, VirtualClock
 from miserly.runtime._extractor import Extractor, Pair, extractor
 from miserly.runtime._extractor_set import did_you_mean as did_you_mean
 from miserly.runtime._extractor_set import readers
@@ -11,14 +14,17 @@ from miserly.runtime._runner import OnDemand
 
 __all__ = [
     "Answer",
+    "BadRow",
     "Cache",
     "Call",
+    "Clock",
     "Extractor",
     "OnDemand",
     "Pair",
     "Profile",
     "Ranking",
     "RedisCache",
+    "VirtualClock",
     "extractor",
     "profile",
     "readers",

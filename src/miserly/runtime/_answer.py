@@ -11,9 +11,20 @@ from numpy.typing import NDArray
 
 
 class Call(NamedTuple):
-    """One call of an extractor for one row: when it began (seconds after the request), how long it took, how it ended.
+    """One call of an extractor for one row.
 
-    A call for several rows counts for each with its share. `outcome` is "ok", "cached", "running" or what went wrong.
+    Attributes
+    ----------
+    name : str
+        The extractor's.
+    price : float
+        Of its acquisition; 0 without one.
+    began : float
+        Seconds after the request.
+    seconds : float
+        How long it took; a call for several rows counts for each with its share.
+    outcome : str
+        "ok", "cached", "running" (nobody waited for its end) or what went wrong.
     """
 
     name: str
@@ -25,8 +36,31 @@ class Call(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The value, the class probabilities if there are classes, the priced cost, and why it stopped: "answered",
-    "budget", "deadline", or "failed:…" with the first acquisition that could not be had."""
+    """What one row gets.
+
+    Attributes
+    ----------
+    value : object
+        The predicted class or number.
+    probabilities : array or None
+        One for each class, in the order of the plan's classes; None without classes.
+    score : array
+        The raw scores.
+    tier : int
+        The tier of the node that answered; later tiers rank before earlier ones.
+    cost : float
+        What the row cost by the plan's prices, in its `unit`.
+    stopped : str
+        Why it stopped: "answered", "budget", "deadline", or "failed:…" with the first acquisition that failed.
+    acquired : tuple of str
+        What was bought, in this order.
+    elapsed : float
+        Seconds from the request to the answer.
+    calls : tuple of Call
+        All calls of extractors, with times and errors.
+    unit : str
+        The unit of prices and of the cost.
+    """
 
     value: Any
     probabilities: NDArray[np.float64] | None
@@ -57,7 +91,17 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The documents of one query: `order` lists their numbers, best first; `answers` stand as the documents did."""
+    """The documents of one query.
+
+    Attributes
+    ----------
+    order : tuple of int
+        The numbers of the documents, best first.
+    answers : tuple of Answer
+        One for each document, in the order in which they were sent.
+    elapsed : float
+        Seconds from the request to the ranking.
+    """
 
     order: tuple[int, ...]
     answers: tuple[Answer, ...]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,18 +22,28 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Extractor:
-    """A function of a row and of the results of the extractors it `needs`. Made by the decorator `extractor`."""
+    """A function of a row and of the results of the extractors that it `needs`. Made by the decorator `extractor`.
+
+    Parameters
+    ----------
+    function : callable
+        What is called.
+    acquisition, yields, needs, many, workers, process, timeout, retries, cache, inline, version
+        As in `extractor`.
+    """
 
     function: Callable[..., Any]
     acquisition: str | None
     yields: tuple[str, ...]
-    needs: tuple[str, ...]
-    many: bool
-    workers: int
-    process: bool
-    timeout: float | None
-    retries: int
-    cache: Cache | None
+    needs: tuple[str, ...] = ()
+    many: bool = False
+    workers: int = 8
+    process: bool = False
+    timeout: float | None = None
+    retries: int = 0
+    cache: Cache | None = None
+    inline: bool = False
+    version: str = ""
 
     @cached_property
     def name(self) -> str:
@@ -52,6 +64,12 @@ class Extractor:
     def is_shared(self) -> bool:
         """Whether other processes have its results too."""
         return self.cache is not None and type(self.cache).fetch is not Cache.fetch
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Identifies what its results mean: change `version` when the function changes."""
+        said = json.dumps([self.name, self.yields, self.needs, self.version])
+        return hashlib.blake2b(said.encode(), digest_size=8).hexdigest()
 
     def __call__(self, *args: Any) -> Any:
         """The function itself, as it was before it was decorated."""
@@ -93,14 +111,56 @@ def extractor(
     timeout: float | None = None,
     retries: int = 0,
     cache: Cache | None = None,
+    inline: bool = False,
+    version: str = "",
 ) -> Callable[[Callable[..., Any]], Extractor]:
-    """Declare that a function performs an acquisition and yields these features.
+    """Declare that a function performs an acquisition and yields features.
 
-    It is called with the row, then with what each of `needs` returned; it returns a mapping, a list in the order of
-    `yields`, or one value. With `many` it takes lists of rows and returns a list. Without an acquisition it is free:
-    a feature that needs nothing, or one derived from others. Under a deadline it runs on one of its own `workers`
-    (threads; processes with `process=True`, for functions that hold the interpreter's lock). A call is given up after
-    `timeout` seconds, and a failed one is repeated up to `retries` times.
+    The function is called with the row, then with what each of `needs` returned. It returns a mapping, a list in the
+    order of `yields`, or one value.
+
+    Parameters
+    ----------
+    acquisition : str or None, default None
+        What it performs, as the cost table calls it. None: it is free, a feature that needs nothing or one that is
+        derived from others.
+    yields : str or iterable of str, default ()
+        The features that its result has.
+    needs : str, Extractor or iterable of these, default ()
+        The extractors whose results it takes.
+    many : bool, default False
+        Whether it takes lists of rows and returns a list.
+    workers : int, default 8
+        How many calls run at once under a deadline, 1 or more.
+    process : bool, default False
+        Whether calls run in processes instead of threads, for functions that hold the interpreter's lock. A process
+        whose call hangs is killed and replaced.
+    timeout : float or None, default None
+        Seconds after which a call is given up, above 0, counted from when a worker begins it. Set it for everything
+        that can hang: only an extractor's own errors and time-outs switch it off for a while.
+    retries : int, default 0
+        How often a failed call is repeated, 0 or more.
+    cache : Cache or None, default None
+        Keeps results across requests.
+    inline : bool, default False
+        Whether it is called on the caller's thread under a deadline too. For functions that only read what is there:
+        one that waits holds up everything.
+    version : str, default ""
+        Part of the fingerprint of results in a shared cache; change it when the function changes.
+
+    Returns
+    -------
+    callable
+        A decorator that makes the function an `Extractor`.
+
+    Examples
+    --------
+    >>> from miserly.runtime import extractor
+    >>> @extractor("parse", yields=["n_words"], timeout=0.1)
+    ... def parse(mail):
+    ...     return len(mail.split())
+    >>> parse("two words")
+    2
     """
     if acquisition is not None and not isinstance(acquisition, str):
         raise TypeError("Name the acquisition: @extractor('site_stats', yields=[...]).")
@@ -113,6 +173,11 @@ def extractor(
     def declare(function: Callable[..., Any]) -> Extractor:
         if process and inspect.iscoroutinefunction(function):
             raise ValueError(f"Extractor {function.__name__!r} is async; only plain functions run in processes.")
-        return Extractor(function, acquisition, features, names, many, workers, process, timeout, retries, cache)
+        made = Extractor(
+            function, acquisition, features, names, many, workers, process, timeout, retries, cache, inline, version
+        )
+        if inline and not made.is_plain:
+            raise ValueError(f"Extractor {function.__name__!r} is called inline: no process, timeout, cache or async.")
+        return made
 
     return declare

@@ -24,8 +24,8 @@ REMEMBERED = 1 << 14
 class CallBatch(NamedTuple):
     """What one purchase takes: extractors in an order in which they can run, and who yields each feature.
 
-    `columns` tells, for each extractor, into which columns of the row its values go, where all of them arrive now, none
-    is a category and each is called for one row; else it is None.
+    `columns` has, for each extractor, the columns of the row into which its values go, where all of them arrive now,
+    none is a category and each is called for one row; else it is None.
     """
 
     extractors: tuple[Extractor, ...]
@@ -34,7 +34,20 @@ class CallBatch(NamedTuple):
 
 
 class ExtractorSet:
-    """The extractors that a plan may call, by name."""
+    """The extractors that a plan may call, by name.
+
+    Parameters
+    ----------
+    plan : Plan
+        What decides which of them are called.
+    extractors : iterable of Extractor
+        All that there are; those that the plan never needs are left out.
+
+    Raises
+    ------
+    ValueError
+        If one is missing or doubled, if they need each other in a circle, or if one would run unpaid.
+    """
 
     def __init__(self, plan: Plan, extractors: Iterable[Extractor]) -> None:
         self.plan = plan
@@ -61,19 +74,19 @@ class ExtractorSet:
         looked_at = set(used)
         self.places = {e.name: [i for i, f in enumerate(e.yields) if f in looked_at] for e in self.extractors}
         self._wanted = {e.name: [f for f in e.yields if f in looked_at] for e in self.extractors}
-        self._waves = lru_cache(REMEMBERED)(self._find_wave)
+        self._batches = lru_cache(REMEMBERED)(self._find_batch)
         self._spared = lru_cache(REMEMBERED)(lambda names: spared(plan, self.extractors, self._closure, names))
-        for e in self.wave(0, 0).extractors:
+        for e in self.batch(0, 0).extractors:
             if not e.is_plain:
                 raise ValueError(
                     f"Extractor {e.name!r} yields features that cost nothing: it must be a plain function."
                 )
 
-    def wave(self, owned: int, asked: int) -> CallBatch:
+    def batch(self, owned: int, asked: int) -> CallBatch:
         """What must run when a row that owns some acquisitions buys others (none of either: what is free)."""
-        return self._waves(owned, asked)
+        return self._batches(owned, asked)
 
-    def _find_wave(self, owned: int, asked: int) -> CallBatch:
+    def _find_batch(self, owned: int, asked: int) -> CallBatch:
         bought = set(self.plan.acquisition_names(asked))
         features = tuple((f, self._yielded_by[f].name) for f in self.plan.arriving(owned, asked))
         names = {n for name in (*bought, *(by for _, by in features)) for n in self._closure[name][0]}
@@ -205,7 +218,18 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def readers(costs: CostTable) -> list[Extractor]:
-    """Extractors that read rows, or the documents of a list, which are there already: mappings by feature."""
+    """Return extractors that read rows which are there already: mappings from feature to value.
+
+    Parameters
+    ----------
+    costs : CostTable
+        One extractor is made for each of its acquisitions, and one for each derived feature.
+
+    Returns
+    -------
+    list of Extractor
+        For rows, and for the documents of a list.
+    """
 
     def reading(acquisition: str | None, name: str, features: tuple[str, ...], needs: tuple[str, ...]) -> Extractor:
         def read(row: Any, *_: Any) -> dict[str, Any]:
@@ -213,7 +237,7 @@ def readers(costs: CostTable) -> list[Extractor]:
             return {f: known[f] for f in features}
 
         read.__name__ = name
-        return Extractor(read, acquisition, features, needs, False, 8, False, None, 0, None)
+        return Extractor(read, acquisition, features, needs, inline=True)
 
     alone: dict[str, list[str]] = {a: [] for a in costs.acquisitions}
     derived: list[Extractor] = []

@@ -37,10 +37,10 @@ def spared(
         for name, mask in masks.items():
             if name not in given or mask & ~owned:
                 owned &= ~mask
-        had = {name for name, mask in masks.items() if name in given and not mask & ~owned}
+        covered = {name for name, mask in masks.items() if name in given and not mask & ~owned}
         for e in extractors:
             is_spared = bit[e.acquisition] & owned if e.acquisition else True
-            if not is_spared or any(f in masks and f not in had for f in e.yields):
+            if not is_spared or any(f in masks and f not in covered for f in e.yields):
                 running |= behind[e.name][0]
                 for a in behind[e.name][1]:
                     owned &= ~bit.get(a, 0)

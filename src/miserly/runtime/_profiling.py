@@ -16,7 +16,7 @@ from miserly.runtime._answer import aligned
 from miserly.runtime._extractor import Extractor
 from miserly.runtime._extractor_set import closures, in_order
 
-Clock = Literal["cpu", "wall"]
+ClockName = Literal["cpu", "wall"]
 STATISTICS: dict[str, Callable[[NDArray[np.float64]], Any]] = {
     "mean": np.mean,
     "median": np.median,
@@ -28,15 +28,38 @@ SUSPICIOUS = 2.0
 
 @dataclass(frozen=True)
 class Profile:
-    """Seconds of CPU and of wall clock of each extractor on each row; which features it gives, for which purchases."""
+    """What extractors took on a sample of rows.
+
+    Attributes
+    ----------
+    extractors : tuple of Extractor
+        In an order in which they can run.
+    needs : mapping
+        The acquisitions that each feature needs.
+    cpu, wall : mapping
+        Seconds of CPU and of wall clock of each extractor on each row.
+    """
 
     extractors: tuple[Extractor, ...]
     needs: Mapping[str, tuple[str, ...]]
     cpu: Mapping[str, NDArray[np.float64]]
     wall: Mapping[str, NDArray[np.float64]]
 
-    def seconds(self, clock: Clock = "cpu", statistic: str = "mean") -> dict[str, float]:
-        """What each acquisition takes."""
+    def seconds(self, clock: ClockName = "cpu", statistic: str = "mean") -> dict[str, float]:
+        """Return what each acquisition takes.
+
+        Parameters
+        ----------
+        clock : {"cpu", "wall"}, default "cpu"
+            Which time.
+        statistic : {"mean", "median", "p95"}, default "mean"
+            Which figure of it.
+
+        Returns
+        -------
+        dict
+            Seconds by acquisition.
+        """
         measured = {"cpu": self.cpu, "wall": self.wall}[clock]
         of = STATISTICS[statistic]
         return {e.acquisition: float(of(measured[e.name])) for e in self.extractors if e.acquisition}
@@ -51,10 +74,22 @@ class Profile:
             lines.append((e.name, *figures, shown))
         return aligned(lines)
 
-    def compare(self, costs: CostTable, clock: Clock = "cpu", statistic: str = "mean") -> list[str]:
-        """A warning for each acquisition whose share of the whole price is not the measured one, by a factor of two.
+    def compare(self, costs: CostTable, clock: ClockName = "cpu", statistic: str = "mean") -> list[str]:
+        """Return a warning for each acquisition whose share of the whole price is wrong by a factor of two.
 
-        Shares, since the table may be in another unit; acquisitions that only one side knows are left out.
+        Parameters
+        ----------
+        costs : CostTable
+            The prices to compare with, in any unit; acquisitions that only one side knows are left out.
+        clock : {"cpu", "wall"}, default "cpu"
+            Which time.
+        statistic : {"mean", "median", "p95"}, default "mean"
+            Which figure of it.
+
+        Returns
+        -------
+        list of str
+            Empty if all prices fit.
         """
         measured = self.seconds(clock, statistic)
         both = [a for a in measured if costs.prices.get(a, 0.0) > 0 and measured[a] > 0]
@@ -77,6 +112,26 @@ def profile(extractors: Iterable[Extractor], rows: Iterable[Any]) -> Profile:
 
     The first rows are called twice, so that imports and caches do not count. An extractor that raises is an error: a
     price measured on half of the rows would be wrong.
+
+    Parameters
+    ----------
+    extractors : iterable of Extractor
+        What is measured, with everything that it needs.
+    rows : iterable
+        The sample; at least one row.
+
+    Returns
+    -------
+    Profile
+        The times of every extractor on every row.
+
+    Examples
+    --------
+    >>> from miserly.runtime import extractor, profile
+    >>> parse = extractor("parse", yields="n_words")(lambda mail: len(mail.split()))
+    >>> measured = profile([parse], ["two words", "three more words"])
+    >>> sorted(measured.seconds())
+    ['parse']
     """
     order, sample = in_order({e.name: e for e in extractors}), list(rows)
     if not order or not sample:

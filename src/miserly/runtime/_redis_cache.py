@@ -4,22 +4,39 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Hashable
+from queue import Empty, SimpleQueue
 from typing import Any
 
 import msgspec
 
 from miserly.runtime._breaker import Breaker
 from miserly.runtime._cache import Cache
+from miserly.runtime._pool import Pool
 
 log = logging.getLogger("miserly.runtime")
+CONNECTIONS = 8  # threads that talk to Redis; more requests than that wait, and give up in time
 
 
 class RedisCache(Cache):
-    """Keeps what an extractor returned in Redis, for `ttl` seconds, under `name` and `key(row)`, as JSON.
+    """Keeps what an extractor returned in Redis, as JSON.
 
-    In a process, a call in flight is joined, not repeated. Redis is asked where the call would run, for at most
-    `timeout` seconds; while it cannot be reached, all goes on as if nothing were kept. Caches of one name share their
-    results: change it when the function changes. What JSON cannot say is not kept.
+    In a process, a call in flight is joined, not repeated. Redis is asked where the call would run. While it does not
+    answer, everything is computed as if nothing were kept. An entry carries the extractor's fingerprint (its name,
+    what it yields and needs, its `version`): an entry of another fingerprint, or one that cannot be read, counts as
+    absent and is replaced. What JSON cannot say is not kept.
+
+    Parameters
+    ----------
+    name : str
+        Caches of one name share their results.
+    key : callable
+        Takes the row, returns what its result is kept under (JSON must be able to say it).
+    ttl : float
+        Seconds for which a result is kept, above 0.
+    url : str, default "redis://127.0.0.1:6379/0"
+        Where Redis listens.
+    timeout : float, default 0.05
+        Seconds that one question may take in all, above 0.
     """
 
     def __init__(
@@ -37,36 +54,44 @@ class RedisCache(Cache):
             from redis.retry import Retry
         except ImportError:
             raise ImportError("A cache in Redis needs the client: pip install 'miserly[redis]'.") from None
-        self.name = name
+        self.name, self.timeout = name, timeout
         limits = {"socket_timeout": timeout, "socket_connect_timeout": timeout, "retry": Retry(NoBackoff(), 0)}
         self._redis = redis.Redis.from_url(url, **limits)
-        self._trouble = redis.RedisError
+        self._errors = (redis.RedisError, OSError)
+        self._refusals = redis.ResponseError
         self._breaker = Breaker(failures=1, recovery=5.0)
-        self._is_told = False
+        self._is_logged = False
+        self._pool = Pool(f"redis-{name}", CONNECTIONS)
 
-    def fetch(self, key: Hashable) -> tuple[Any] | None:
-        """What any process kept under a key."""
+    def after_fork(self) -> None:
+        """Make new threads and connections."""
+        super().after_fork()
+        self._pool = Pool(f"redis-{self.name}", CONNECTIONS)
+
+    def fetch(self, key: Hashable, fingerprint: str) -> tuple[Any] | None:
+        """Return what any process kept under a key, in a tuple; None if there is nothing that fits."""
         text = self._ask(lambda: self._redis.get(self._name_of(key)))
         if text is None:
             return None
         try:
-            return (msgspec.json.decode(text),)
-        except msgspec.DecodeError:  # not ours
+            kept, result = msgspec.json.decode(text, type=tuple[str, Any])
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):  # not ours
             return None
+        return (result,) if kept == fingerprint else None
 
-    def share(self, key: Hashable, result: Any) -> None:
+    def share(self, key: Hashable, fingerprint: str, result: Any) -> None:
         """Keep a result for all."""
         try:
-            text = msgspec.json.encode(_plain(result))
+            text = msgspec.json.encode((fingerprint, _plain(result)))
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
-            if not self._is_told:
+            if not self._is_logged:
                 log.warning("Results of %r are not kept in Redis: %s.", self.name, error)
-            self._is_told = True
+            self._is_logged = True
             return
         self._ask(lambda: self._redis.set(self._name_of(key), text, px=max(1, round(1e3 * self.ttl))))
 
     def land(self, key: Hashable, result: Any, error: BaseException | None) -> None:
-        """Tell all who joined a call; Redis has the result already."""
+        """Give the result to all who joined a call; Redis has it already."""
         with self._lock:
             waiters = self._flights.pop(key, [])
         for waiter in waiters:
@@ -76,17 +101,31 @@ class RedisCache(Cache):
         return b"miserly:%b:%b" % (self.name.encode(), msgspec.json.encode(key))
 
     def _ask(self, command: Callable[[], Any]) -> Any:
-        """Redis' answer; None while it cannot be reached, and for a while after."""
+        """Return Redis' answer; None if it refuses, and while it does not answer in time."""
         if not self._breaker.allows():
             return None
+        inbox: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
+
+        def work() -> tuple[Any, BaseException | None]:
+            try:
+                return command(), None
+            except Exception as error:
+                return None, error
+
+        self._pool.submit(work, inbox.put)
         try:
-            answer = command()
-        except (self._trouble, OSError) as error:
-            if not self._breaker.has_failed:
-                log.warning("Redis is away, so %r is computed anew: %s.", self.name, error)
+            answer, error = inbox.get(timeout=self.timeout)
+        except Empty:  # the client's own limit is for each read: an answer that drips would take for ever
+            answer, error = None, TimeoutError(f"no answer within {self.timeout:g} s")
+            self._redis.connection_pool.disconnect()
+        if error is None or isinstance(error, self._refusals):  # it refuses a value of another type: that is an answer
+            self._breaker.count(True)
+        elif isinstance(error, self._errors):
+            if not self._breaker.is_open:
+                log.warning("Redis does not answer, so %r is computed: %s.", self.name, error)
             self._breaker.count(False)
-            return None
-        self._breaker.count(True)
+        else:
+            raise error
         return answer
 
 

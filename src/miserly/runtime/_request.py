@@ -4,57 +4,95 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from time import perf_counter
 
+from miserly.runtime._calls import CallOutcome
+from miserly.runtime._clock import LONGEST_WAIT, RESOLUTION
 from miserly.runtime._extractor import Extractor
-from miserly.runtime._outcome import Outcome
 from miserly.runtime._session import Session
 
+STUCK_CHECK = 0.25  # seconds between looks at whether a call that waits for a worker can still hope for one
 
-class Job:
-    """One call of an extractor, for one row or, with `many`, for several. `cancel` ends it if it can be ended."""
 
-    __slots__ = ("began", "cancel", "extractor", "is_abandoned", "sessions")
+class PendingCall:
+    """One call of an extractor, for one row or, with `many`, for several.
+
+    Attributes
+    ----------
+    started : float or None
+        When a worker began it; its own `timeout` counts from then.
+    is_abandoned : bool
+        Whether nobody waits for it any more.
+    is_timed_out : bool
+        Whether its own time is up.
+    cancel : callable or None
+        Ends it, if it can be ended.
+    is_stuck : callable or None
+        Whether all workers hang that could begin it.
+    """
+
+    __slots__ = (
+        "abandoned_at",
+        "cancel",
+        "extractor",
+        "is_abandoned",
+        "is_stuck",
+        "is_timed_out",
+        "sessions",
+        "started",
+    )
 
     def __init__(self, extractor: Extractor, sessions: Sequence[Session]) -> None:
         self.extractor, self.sessions = extractor, sessions
-        self.began = perf_counter()
-        self.is_abandoned = False
+        self.started: float | None = None
+        self.is_abandoned = self.is_timed_out = False
         self.cancel: Callable[[], object] | None = None
+        self.is_stuck: Callable[[], bool] | None = None
 
-    @property
-    def expires(self) -> float:
-        """When its own time is up."""
-        return math.inf if self.extractor.timeout is None else self.began + self.extractor.timeout
+    def expires(self, now: float) -> float:
+        """When its own time is up, at the earliest."""
+        if self.extractor.timeout is None:
+            return math.inf
+        return (now if self.started is None else self.started) + self.extractor.timeout
 
     def abandon(self) -> None:
-        """Nobody waits for it any more."""
+        """Note that nobody waits for it any more."""
         self.is_abandoned = True
         if self.cancel is not None:
             self.cancel()
 
 
 class Request:
-    """The sessions of one request, which has `deadline` seconds from when it `began`. `settle` opens gates that compare
-    rows, if it can."""
+    """The sessions of one request and its deadline.
+
+    Parameters
+    ----------
+    sessions : sequence of Session
+        One for each row.
+    began : float
+        When the request began.
+    now : callable
+        Gives the time in seconds.
+    deadline : float or None
+        Seconds from `began`, 0 or more.
+    open_gates : callable or None
+        Opens gates that compare rows, if it can; returns whether any opened.
+    """
 
     def __init__(
         self,
         sessions: Sequence[Session],
         began: float,
+        now: Callable[[], float],
         deadline: float | None = None,
-        settle: Callable[[], bool] | None = None,
+        open_gates: Callable[[], bool] | None = None,
     ) -> None:
-        if deadline is not None and not deadline >= 0:
-            raise ValueError(f"The deadline is a number of seconds from now, got {deadline!r}.")
-        self.sessions, self.began, self._settle = sessions, began, settle
-        self.until = math.inf if deadline is None else began + deadline
+        self.sessions, self.began, self._now, self._open_gates = sessions, began, now, open_gates
+        self.until = end_of(began, deadline)
         for session in sessions:
             session.go_on()
-        self._fresh: list[Session] = list(sessions)
+        self._ready: list[Session] = list(sessions)
         self._n_done = 0
-        self._jobs: set[Job] = set()
-        self._timed: set[Job] = set()
+        self._calls: set[PendingCall] = set()
 
     @property
     def done(self) -> bool:
@@ -64,71 +102,92 @@ class Request:
         return self._n_done == len(self.sessions)
 
     @property
+    def is_late(self) -> bool:
+        """Whether the deadline has passed."""
+        return self._now() >= self.until - RESOLUTION
+
+    @property
     def time_left(self) -> float | None:
         """Seconds until `expire` must be called; None if never."""
-        first = min((job.expires for job in self._timed), default=math.inf)
-        first = min(first, self.until)
-        return None if first == math.inf else max(0.0, first - perf_counter())
+        now, first = self._now(), self.until
+        for call in self._calls:
+            first = min(first, call.expires(now))
+            if call.started is None and call.is_stuck is not None:
+                first = min(first, now + STUCK_CHECK)
+        return None if first == math.inf else min(max(0.0, first - now), LONGEST_WAIT)
 
     @property
     def on_threads(self) -> bool:
         """Whether a call runs that may hold a core."""
-        return not all(job.extractor.is_async for job in self._jobs)
+        return not all(call.extractor.is_async for call in self._calls)
 
-    def next_jobs(self) -> list[Job]:
+    def next_calls(self) -> list[PendingCall]:
         """The calls to start now."""
-        wants: dict[Extractor, list[Session]] = {}
-        for session in self._fresh:
+        wanting: dict[Extractor, list[Session]] = {}
+        for session in self._ready:
             for e in session.wanted():
                 session.start(e)
-                wants.setdefault(e, []).append(session)
-        self._fresh = []
-        jobs = []
-        for e, sessions in wants.items():
+                wanting.setdefault(e, []).append(session)
+        self._ready = []
+        calls = []
+        for e, sessions in wanting.items():
             together = e.many and e.cache is None
-            jobs += [Job(e, sessions)] if together else [Job(e, [session]) for session in sessions]
-        self._jobs.update(jobs)
-        self._timed.update(job for job in jobs if job.extractor.timeout is not None)
-        return jobs
+            calls += [PendingCall(e, sessions)] if together else [PendingCall(e, [s]) for s in sessions]
+        self._calls.update(calls)
+        return calls
 
-    def deliver(self, job: Job, outcomes: Sequence[Outcome], is_final: bool = False) -> None:
+    def deliver(self, call: PendingCall, outcomes: Sequence[CallOutcome], is_final: bool = False) -> None:
         """Give the outcomes of a call to its rows, unless nobody waits for it any more."""
-        if job.is_abandoned or job not in self._jobs:
+        if call.is_abandoned or call not in self._calls:
             return
-        self._jobs.discard(job)
-        self._timed.discard(job)
-        for session, outcome in zip(job.sessions, outcomes):
-            session.give(job.extractor, outcome, is_final)
-        self._fresh += job.sessions
-        settle = self._settle
-        if settle is not None and not any(session.walk.needs for session in job.sessions) and settle():
-            self._fresh = [session for session in self.sessions if not session.done]
-            for session in self._fresh:
+        self._calls.discard(call)
+        for session, outcome in zip(call.sessions, outcomes):
+            session.give(call.extractor, outcome, is_final)
+        self._ready += call.sessions
+        opener = self._open_gates
+        if opener is not None and not any(session.walk.needs for session in call.sessions) and opener():
+            self._ready = [session for session in self.sessions if not session.done]
+            for session in self._ready:
                 session.go_on()
 
-    def expire(self) -> list[Job]:
-        """The time is up, for the whole request or for single calls; gives the calls that are to blame: those past
-        their own time, and those that took most of the request's."""
-        now = perf_counter()
-        if now >= self.until:
-            for session in self.sessions:
-                if not session.done:
-                    session.give_up("deadline")
-            half = (self.began + self.until) / 2
-            late = [job for job in self._jobs if job.began <= half]
-            self.leave()
-            return late
-        late = [job for job in self._timed if now >= job.expires]
-        for job in late:
-            error = TimeoutError(f"no result within {job.extractor.timeout:g} s")
-            self.deliver(job, [Outcome(None, error, now - job.began)] * len(job.sessions))
-            job.abandon()
+    def expire(self) -> list[PendingCall]:
+        """Act on the time: end the request at its deadline, give up single calls; return those past their own time."""
+        now = self._now()
+        if now >= self.until - RESOLUTION:
+            self.stop("deadline")
+            return []
+        late = [call for call in self._calls if now >= call.expires(now) - RESOLUTION]
+        for call in late:
+            call.is_timed_out = True
+            self._give_up(call, now, f"no result within {call.extractor.timeout:g} s")
+        for call in [c for c in self._calls if c.started is None and c.is_stuck is not None and c.is_stuck()]:
+            self._give_up(call, now, f"all {call.extractor.workers} workers hang")
         return late
+
+    def _give_up(self, call: PendingCall, now: float, why: str) -> None:
+        seconds = 0.0 if call.started is None else now - call.started
+        self.deliver(call, [CallOutcome(None, TimeoutError(why), seconds)] * len(call.sessions))
+        call.abandon()
+
+    def stop(self, reason: str) -> None:
+        """Answer every row with what there is."""
+        for session in self.sessions:
+            if not session.done:
+                session.give_up(reason)
+        self.leave()
 
     def leave(self) -> None:
         """Nobody waits for the answers: end what can be ended."""
-        for job in self._jobs:
-            job.abandon()
-        self._jobs.clear()
-        self._timed.clear()
-        self._fresh.clear()
+        for call in self._calls:
+            call.abandon()
+        self._calls.clear()
+        self._ready.clear()
+
+
+def end_of(began: float, deadline: float | None) -> float:
+    """When a request's time is up; an error for a deadline that is no number of seconds."""
+    if deadline is None:
+        return math.inf
+    if not deadline >= 0:
+        raise ValueError(f"The deadline is a number of seconds from now, got {deadline!r}.")
+    return began + deadline

@@ -4,46 +4,84 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from queue import Empty, SimpleQueue
-from time import perf_counter
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from queue import Empty
 from types import TracebackType
 from typing import Any
 
-from miserly.plan import Plan
+from miserly.plan import ListWalk, Plan, Walk
 from miserly.runtime._answer import Answer, Ranking
 from miserly.runtime._breaker import Breaker
 from miserly.runtime._cache import Cache
+from miserly.runtime._calls import BadRow, CallOutcome, perform, perform_one
+from miserly.runtime._clock import REAL, Clock
 from miserly.runtime._extractor import Extractor, Pair
 from miserly.runtime._extractor_set import ExtractorSet
 from miserly.runtime._given import NOTHING_GIVEN
-from miserly.runtime._outcome import Outcome, perform, perform_one
-from miserly.runtime._request import Job, Request
+from miserly.runtime._request import PendingCall, Request, end_of
 from miserly.runtime._session import Session
 from miserly.runtime._workers import Deliver, Workers
 
 Features = Mapping[str, Any]
 FindLoop = Callable[[], asyncio.AbstractEventLoop]
-Delivery = tuple[Job, Sequence[Outcome]]
-SHUT = Outcome(None, ConnectionError("left alone after repeated failures"))
-LAST_STEPS, STEP = 0.005, 0.0002  # seconds
+Built = Generator[None, None, Request]
+LEFT_ALONE = CallOutcome(None, ConnectionError("left alone after repeated failures"))
+SLICE = 0.002  # seconds of computing after which the event loop gets its chance
 
 
 class OnDemand:
     """Runs a plan with extractors: buys what the plan asks for, within a budget and a deadline.
 
-    An extractor that fails `failures` times in a row is left alone for a while, up to `recovery` seconds; answers do
-    without it. Close the runner, or use it in a `with` statement, to end its threads.
+    No error of an extractor reaches the caller: every answer has a value and the reason why it stopped. Close the
+    runner, or use it in a `with` statement, to end its threads.
+
+    Parameters
+    ----------
+    plan : Plan
+        What decides.
+    extractors : iterable of Extractor
+        Functions for everything that the plan may buy; checked here.
+    failures : int, default 8
+        An extractor of whose last 2 × `failures` calls so many failed is left alone for a while, 1 or more. Only its
+        own errors and its own `timeout` count: not a request's deadline, not a `BadRow`.
+    recovery : float, default 30.0
+        The longest time in seconds for which an extractor is left alone before it is tried again.
+    clock : Clock, default the machine's
+        Where time comes from; tests and simulations pass a `VirtualClock`.
+
+    Attributes
+    ----------
+    plan : Plan
+        The plan that it runs.
+
+    Examples
+    --------
+    >>> import miserly as ms
+    >>> from miserly.plan import Node, Plan, RawFeatures
+    >>> plan = Plan(ms.CostTable.per_feature({"n_words": 2.0}), RawFeatures([0]), (Node([0], [1.0]),), [0.0])
+    >>> @ms.extractor("n_words", yields="n_words")
+    ... def n_words(mail):
+    ...     return len(mail.split())
+    >>> with ms.OnDemand(plan, [n_words]) as runner:
+    ...     answer = runner.predict("two words", budget=5.0)
+    >>> float(answer.value), answer.cost, answer.stopped
+    (2.0, 2.0, 'answered')
     """
 
     def __init__(
-        self, plan: Plan, extractors: Iterable[Extractor], *, failures: int = 8, recovery: float = 30.0
+        self,
+        plan: Plan,
+        extractors: Iterable[Extractor],
+        *,
+        failures: int = 8,
+        recovery: float = 30.0,
+        clock: Clock = REAL,
     ) -> None:
         self.plan = plan
-        self._kit = ExtractorSet(plan, extractors)
-        self._breakers = {e.name: Breaker(failures, recovery) for e in self._kit.extractors}
-        self._workers = Workers()
+        self._extractors = ExtractorSet(plan, extractors)
+        self._clock, self._now = clock, clock.now
+        self._breakers = {e.name: Breaker(failures, recovery, clock.now) for e in self._extractors.extractors}
+        self._workers = Workers(clock)
         _warm_up(plan)
 
     # ---- asking ---------------------------------------------------------------------------------------------------
@@ -51,23 +89,42 @@ class OnDemand:
     def predict(
         self, row: Any, budget: float | None = None, deadline: float | None = None, given: Features | None = None
     ) -> Answer:
-        """Answer one row. The budget is in the plan's unit, the deadline in seconds from now. What yields only features
-        that are `given` is neither called nor paid."""
+        """Answer one row.
+
+        Parameters
+        ----------
+        row : object
+            What the extractors take.
+        budget : float or None, default None
+            The most that the row may cost, in the plan's unit, 0 or more; None: no limit.
+        deadline : float or None, default None
+            Seconds from now until an answer is due, 0 or more; None: no limit.
+        given : mapping or None, default None
+            Features that the caller has already. What yields only these is neither called nor paid.
+
+        Returns
+        -------
+        Answer
+            The value, its cost and the reason why it stopped.
+        """
         session = self._session(row, budget, given)
-        if deadline is None and self._kit.is_plain:
+        if deadline is None and self._extractors.is_plain:
             session.call_plain(self._breakers)
             if not session.done:
                 self._call_inline(session)
         else:
-            self._drive(Request([session], session.began, deadline))
+            self._drive(Request([session], session.began, self._now, deadline))
         return session.answer()
 
     async def apredict(
         self, row: Any, budget: float | None = None, deadline: float | None = None, given: Features | None = None
     ) -> Answer:
-        """The same without blocking the event loop: plain functions run on threads."""
+        """Answer one row without blocking the event loop: plain functions run on threads.
+
+        Parameters and result are those of `predict`.
+        """
         session = self._session(row, budget, given)
-        await self._adrive(Request([session], session.began, deadline))
+        await self._adrive(Request([session], session.began, self._now, deadline))
         return session.answer()
 
     def predict_many(
@@ -77,11 +134,27 @@ class OnDemand:
         deadline: float | None = None,
         given: Sequence[Features] | None = None,
     ) -> list[Answer]:
-        """Answer rows together, within one deadline: extractors declared with `many` are called once for all. Features
-        are `given` for each row."""
-        began = perf_counter()
+        """Answer rows together: extractors declared with `many` are called once for all that want them.
+
+        Parameters
+        ----------
+        rows : iterable
+            What the extractors take.
+        budget : float or None, default None
+            The most that each row may cost.
+        deadline : float or None, default None
+            Seconds from now until all answers are due.
+        given : sequence of mappings or None, default None
+            Features that the caller has already, one mapping for each row.
+
+        Returns
+        -------
+        list of Answer
+            One for each row, in their order.
+        """
+        began = self._now()
         sessions = [self._session(row, budget, known) for row, known in _each(rows, given)]
-        self._drive(Request(sessions, began, deadline))
+        self._drive(Request(sessions, began, self._now, deadline))
         return [session.answer() for session in sessions]
 
     def rank(
@@ -92,10 +165,35 @@ class OnDemand:
         deadline: float | None = None,
         given: Sequence[Features] | None = None,
     ) -> Ranking:
-        """Rank documents within one deadline; extractors get a `Pair`, and the budget is for each document."""
-        round_ = self._list_round(query, documents, budget, deadline, given)
-        self._drive(round_)
-        return _ranking(round_)
+        """Rank the documents of a query.
+
+        Parameters
+        ----------
+        query : object
+            What all documents are compared with; extractors get a `Pair` of it and the document.
+        documents : iterable
+            What is ranked.
+        budget : float or None, default None
+            The most that each document may cost.
+        deadline : float or None, default None
+            Seconds from now until the ranking is due.
+        given : sequence of mappings or None, default None
+            Features that the caller has already, one mapping for each document.
+
+        Returns
+        -------
+        Ranking
+            The order, and an answer for each document.
+        """
+        building = self._list_request(query, documents, budget, deadline, given)
+        while True:
+            try:
+                next(building)
+            except StopIteration as built:
+                request: Request = built.value
+                break
+        self._drive(request)
+        return _ranking(request, self._now())
 
     async def arank(
         self,
@@ -105,10 +203,23 @@ class OnDemand:
         deadline: float | None = None,
         given: Sequence[Features] | None = None,
     ) -> Ranking:
-        """The same without blocking the event loop."""
-        round_ = self._list_round(query, documents, budget, deadline, given)
-        await self._adrive(round_)
-        return _ranking(round_)
+        """Rank the documents of a query without blocking the event loop.
+
+        Parameters and result are those of `rank`.
+        """
+        building = self._list_request(query, documents, budget, deadline, given)
+        until = self._now() + SLICE
+        while True:
+            try:
+                next(building)
+            except StopIteration as built:
+                request: Request = built.value
+                break
+            if self._now() > until:
+                await asyncio.sleep(0)
+                until = self._now() + SLICE
+        await self._adrive(request)
+        return _ranking(request, self._now())
 
     @property
     def running(self) -> int:
@@ -120,15 +231,30 @@ class OnDemand:
         """Whether each extractor is left alone now, after repeated failures."""
         return {name: breaker.is_open for name, breaker in self._breakers.items()}
 
+    @property
+    def failure_causes(self) -> dict[tuple[str, str], int]:
+        """Failures of each extractor so far, by cause ("error", "timeout")."""
+        return {(name, cause): n for name, breaker in self._breakers.items() for cause, n in breaker.causes.items()}
+
     def close(self, timeout: float | None = None) -> int:
-        """End the threads, processes and tasks; running calls are let finish, for `timeout` seconds. Tells how many
-        calls did not end in time."""
+        """End the threads, processes and tasks.
+
+        Parameters
+        ----------
+        timeout : float or None, default None
+            Seconds for which running calls are let finish; None: as long as they take.
+
+        Returns
+        -------
+        int
+            How many calls did not end in time.
+        """
         return self._workers.close(timeout)
 
     async def aclose(self, timeout: float | None = None) -> int:
-        """The same from an event loop, whose tasks end too."""
-        await self._workers.end_tasks()
-        return await asyncio.to_thread(self.close, timeout)
+        """End everything from an event loop, whose tasks end too. Parameter and result are those of `close`."""
+        await self._workers.end_tasks(*(() if timeout is None else (timeout,)))
+        return await self._clock.beside(lambda: self.close(timeout))
 
     async def __aenter__(self) -> OnDemand:
         return self
@@ -146,38 +272,55 @@ class OnDemand:
     ) -> None:
         self.close()
 
-    # ---- drivers --------------------------------------------------------------------------------------------------
+    # ---- requests -------------------------------------------------------------------------------------------------
 
     def _session(self, row: Any, budget: float | None, given: Features | None) -> Session:
-        session = Session(self._kit, row)
-        known = self._kit.given(given) if given else NOTHING_GIVEN
-        values = session.first_values(known) if known.values or self._kit.wave(0, 0).extractors else {}
+        session = Session(self._extractors, row, self._now)
+        known = self._extractors.given(given) if given else NOTHING_GIVEN
+        values = session.first_values(known) if known.values or self._extractors.batch(0, 0).extractors else {}
         limit = -1.0 if self._is_lost(session) else budget
         session.begin(self.plan.start(limit, values, self._out_of_reach(), known.owned))
         return session
 
-    def _list_round(
+    def _list_request(
         self,
         query: Any,
         documents: Iterable[Any],
         budget: float | None,
         deadline: float | None,
         given: Sequence[Features] | None,
-    ) -> Request:
-        began = perf_counter()
-        sessions, known, values = [], [], []
+    ) -> Built:
+        """Begin the documents one by one, with a pause after each; those after the deadline get no values at all."""
+        began = self._now()
+        until = end_of(began, deadline)
+        walks: ListWalk = self.plan.start_list(0, budget)
+        limit, unavailable = math.inf if budget is None else float(budget), self._out_of_reach()
+        sessions, late = [], None
         for document, features in _each(documents, given):
-            sessions.append(Session(self._kit, Pair(query, document)))
-            known.append(self._kit.given(features) if features else NOTHING_GIVEN)
-            values.append(sessions[-1].first_values(known[-1]))
-        listed = [i for i, session in enumerate(sessions) if not self._is_lost(session)]
-        first = [values[i] for i in listed], self._out_of_reach(), [known[i].owned for i in listed]
-        walks = self.plan.start_list(len(listed), budget, *first)
-        for i, walk in zip(listed, walks.walks):
-            sessions[i].begin(walk)
-        for i in set(range(len(sessions))) - set(listed):
-            sessions[i].begin(self.plan.start(-1.0, values[i], owned=known[i].owned))
-        return Request(sessions, began, deadline, walks.settle)
+            session = Session(self._extractors, Pair(query, document), self._now)
+            sessions.append(session)
+            known = self._extractors.given(features) if features else NOTHING_GIVEN
+            if session.began >= until:
+                late = late or self._late_walk()
+                session.begin(late)
+            else:
+                values = session.first_values(known)
+                if self._is_lost(session):
+                    session.begin(self.plan.start(-1.0, values, owned=known.owned))
+                else:
+                    walk = Walk(self.plan, limit, values, unavailable, known.owned, in_list=True)
+                    session.begin(walk)
+                    walks.walks.append(walk)
+            yield
+        if self._now() < until:
+            walks.settle()
+        return Request(sessions, began, self._now, deadline, walks.settle)
+
+    def _late_walk(self) -> Walk:
+        """The walk of all documents that nobody looked at before the time was up: it buys nothing and calls nothing."""
+        walk = self.plan.start(-1.0, dict.fromkeys(self.plan.known_at_first(0), math.nan))
+        walk.stopped = "deadline"
+        return walk
 
     def _is_lost(self, session: Session) -> bool:
         """Whether a linear plan lacks what was to be free: then it buys nothing, and its constant answers."""
@@ -188,6 +331,8 @@ class OnDemand:
         shut = [name for name, breaker in self._breakers.items() if breaker.is_open and breaker.is_shut]
         return [name for name in shut if name in self.plan.costs.prices]
 
+    # ---- drivers --------------------------------------------------------------------------------------------------
+
     def _call_inline(self, session: Session) -> None:
         """Without a deadline, plain functions are called one after the other on the caller's thread."""
         session.go_on()
@@ -196,102 +341,123 @@ class OnDemand:
                 session.start(e)
                 breaker = self._breakers[e.name]
                 if breaker.allows():
-                    outcome = perform_one(e, session.arguments(e))
-                    breaker.count(outcome.error is None)
+                    outcome = perform_one(e, session.arguments(e), self._now)
+                    _count(breaker, outcome)
                     session.give(e, outcome)
                 else:
-                    session.give(e, SHUT, is_final=True)
+                    session.give(e, LEFT_ALONE, is_final=True)
 
-    def _drive(self, round_: Request) -> None:
-        inbox: SimpleQueue[Delivery] = SimpleQueue()
+    def _drive(self, request: Request) -> None:
+        inbox = self._clock.inbox()
 
-        def deliver(job: Job, outcomes: Sequence[Outcome]) -> None:
-            inbox.put((job, outcomes))
+        def deliver(call: PendingCall, outcomes: Sequence[CallOutcome]) -> None:
+            inbox.put((call, outcomes))
 
         try:
             while True:
-                while jobs := round_.next_jobs():  # what is left alone is given up at once, and then others are wanted
-                    for job in jobs:
-                        self._start(job, round_, deliver, self._workers.loop, is_inline=round_.until == math.inf)
-                if round_.done:
+                while calls := request.next_calls():  # what is left alone is given up at once: then others are wanted
+                    for call in calls:
+                        self._start(call, request, deliver, self._workers.loop, is_inline=request.until == math.inf)
+                    if request.is_late:
+                        break
+                if request.done:
                     return
                 try:
-                    round_.deliver(*_receive(inbox, round_.time_left, round_.on_threads))
+                    request.deliver(*self._clock.receive(inbox, request.time_left, request.on_threads))
                 except Empty:
-                    self._expire(round_)
+                    self._expire(request)
         finally:
-            round_.leave()
+            request.leave()
 
-    async def _adrive(self, round_: Request) -> None:
-        inbox: asyncio.Queue[Delivery] = asyncio.Queue()
+    async def _adrive(self, request: Request) -> None:
+        inbox: asyncio.Queue[tuple[PendingCall, Sequence[CallOutcome]]] = asyncio.Queue()
         loop = asyncio.get_running_loop()
 
-        def deliver(job: Job, outcomes: Sequence[Outcome]) -> None:
+        def deliver(call: PendingCall, outcomes: Sequence[CallOutcome]) -> None:
             if not loop.is_closed():
-                loop.call_soon_threadsafe(inbox.put_nowait, (job, outcomes))
+                loop.call_soon_threadsafe(inbox.put_nowait, (call, outcomes))
 
+        until = self._now() + SLICE
         try:
             while True:
-                while jobs := round_.next_jobs():
-                    for job in jobs:
-                        self._start(job, round_, deliver, lambda: loop, is_inline=False)
-                if round_.done:
+                while calls := request.next_calls():
+                    for call in calls:
+                        self._start(call, request, deliver, lambda: loop, is_inline=False)
+                        if self._now() > until:
+                            await asyncio.sleep(0)
+                            until = self._now() + SLICE
+                            if request.is_late:
+                                break
+                    if request.is_late:
+                        break
+                if request.done:
                     return
                 try:
-                    async with asyncio.timeout(round_.time_left):
-                        job, outcomes = await inbox.get()
+                    async with asyncio.timeout(request.time_left):
+                        item = await inbox.get()
                 except TimeoutError:
-                    self._expire(round_)
+                    self._expire(request)
                 else:
-                    round_.deliver(job, outcomes)
+                    request.deliver(*item)
+                    until = self._now() + SLICE
         finally:
-            round_.leave()
+            request.leave()
 
-    def _start(self, job: Job, round_: Request, deliver: Deliver, loop: FindLoop, is_inline: bool) -> None:
+    def _start(self, call: PendingCall, request: Request, deliver: Deliver, loop: FindLoop, is_inline: bool) -> None:
         """Begin a call: here and now, on a worker or the event loop, or by asking the cache.
 
         Its outcome counts for the breaker also when nobody waits for it any more: late is not dead.
         """
-        e = job.extractor
+        e = call.extractor
         breaker = self._breakers[e.name]
         if not breaker.allows():
-            round_.deliver(job, [SHUT] * len(job.sessions), is_final=True)
+            request.deliver(call, [LEFT_ALONE] * len(call.sessions), is_final=True)
             return
 
-        def done(job: Job, outcomes: Sequence[Outcome]) -> None:
-            breaker.count(outcomes[0].error is None)
-            deliver(job, outcomes)
+        def done(call: PendingCall, outcomes: Sequence[CallOutcome]) -> None:
+            if not call.is_timed_out:  # that was counted when its time was up
+                _count(breaker, outcomes[0])
+            deliver(call, outcomes)
 
-        arguments = [session.arguments(e) for session in job.sessions]
-        if is_inline and e.is_plain:
-            done(job, perform(e, arguments))
+        arguments = [session.arguments(e) for session in call.sessions]
+        if e.inline or (is_inline and e.is_plain):
+            outcomes = perform(e, arguments, self._now)
+            _count(breaker, outcomes[0])
+            request.deliver(call, outcomes)
         elif e.cache is None:
-            self._workers.submit(job, arguments, done, loop)
+            self._workers.submit(call, arguments, done, loop)
         else:
-            land = _by_cache(e.cache, job, done, deliver)
+            land = self._by_cache(e.cache, call, done, deliver)
             if land is not None:
-                self._workers.submit(job, arguments, land, loop)
+                self._workers.submit(call, arguments, land, loop)
 
-    def _expire(self, round_: Request) -> None:
-        for job in round_.expire():
-            self._breakers[job.extractor.name].count(False)
-
-
-def _by_cache(cache: Cache, job: Job, done: Deliver, deliver: Deliver) -> Deliver | None:
-    """Take the result that is kept, or join the call in flight. None of both: what to do with the call's outcome."""
-    try:
-        key = cache.key(job.sessions[0].row)
-        if not cache.ask(key, lambda result, error: deliver(job, [Outcome(result, error, is_cached=True)])):
+    def _by_cache(self, cache: Cache, call: PendingCall, done: Deliver, deliver: Deliver) -> Deliver | None:
+        """Take the result that is kept, or join the call in flight; if there is neither, return what ends a call."""
+        try:
+            key = cache.key(call.sessions[0].row)
+            call.started = self._now()  # a call that is joined has begun
+            if not cache.ask(key, lambda result, error: deliver(call, [CallOutcome(result, error, is_cached=True)])):
+                return None
+            call.started = None
+        except Exception as error:  # the user's key is wrong for this row
+            deliver(call, [CallOutcome(None, error)])
             return None
-    except Exception as error:  # the user's key is wrong for this row
-        deliver(job, [Outcome(None, error)])
-        return None
 
-    def land(job: Job, outcomes: Sequence[Outcome]) -> None:
-        cache.land(key, outcomes[0].result, outcomes[0].error)
-        done(job, outcomes)
+        def land(call: PendingCall, outcomes: Sequence[CallOutcome]) -> None:
+            cache.land(key, outcomes[0].result, outcomes[0].error)
+            done(call, outcomes)
 
-    return land
+        return land
+
+    def _expire(self, request: Request) -> None:
+        for call in request.expire():
+            self._breakers[call.extractor.name].count(False, "timeout")
+
+
+def _count(breaker: Breaker, outcome: CallOutcome) -> None:
+    """Count a call for the breaker, unless it says nothing about the extractor."""
+    if not isinstance(outcome.error, BadRow | asyncio.CancelledError):
+        breaker.count(outcome.error is None)
 
 
 def _warm_up(plan: Plan) -> None:
@@ -310,24 +476,8 @@ def _each(rows: Iterable[Any], given: Sequence[Features] | None) -> list[tuple[A
     return list(zip(listed, given if given is not None else [None] * len(listed)))
 
 
-def _receive(inbox: SimpleQueue[Delivery], time_left: float | None, in_steps: bool) -> Delivery:
-    """The next outcome, or `Empty` when the time is over. Beside threads a wait ends in short steps: a waiter that has
-    slept for long may wake on the core where a call computes and stay there until the scheduler's next tick."""
-    if time_left is None or not in_steps:
-        return inbox.get(timeout=time_left)
-    until = perf_counter() + time_left
-    wait = time_left - LAST_STEPS
-    while True:
-        with suppress(Empty):
-            return inbox.get(timeout=max(0.0, wait))
-        left = until - perf_counter()
-        if left <= 0:
-            raise Empty
-        wait = min(left, STEP)
-
-
-def _ranking(round_: Request) -> Ranking:
+def _ranking(request: Request, now: float) -> Ranking:
     """Later tiers first, then higher scores; ties go to the document that came first."""
-    answers = tuple(session.answer() for session in round_.sessions)
+    answers = tuple(session.answer() for session in request.sessions)
     order = sorted(range(len(answers)), key=lambda i: (-answers[i].tier, -answers[i].score[0]))
-    return Ranking(tuple(order), answers, perf_counter() - round_.began)
+    return Ranking(tuple(order), answers, now - request.began)

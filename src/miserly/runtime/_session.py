@@ -4,26 +4,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from time import perf_counter
 from typing import Any
 
 from miserly.plan import Walk
 from miserly.runtime._answer import Answer, Call
 from miserly.runtime._breaker import Breaker
+from miserly.runtime._calls import BadRow, CallOutcome, Now, perform_one
 from miserly.runtime._extractor import Extractor
 from miserly.runtime._extractor_set import CallBatch, ExtractorSet
 from miserly.runtime._given import NOTHING_GIVEN, Given
-from miserly.runtime._outcome import Outcome, perform_one
 
 
 class Session:
-    """Between a walk and its driver: `wanted` are the calls to start now, `give` takes what they gave.
+    """Stands between a walk and its driver: `wanted` are the calls to start now, `give` takes what they gave.
 
     Results are kept for the extractors that need them; values go to the walk when all that it asked for is there.
+
+    Parameters
+    ----------
+    extractors : ExtractorSet
+        Those of the plan.
+    row : object
+        What the extractors are called with.
+    now : callable
+        Gives the time in seconds.
     """
 
-    def __init__(self, kit: ExtractorSet, row: Any) -> None:
-        self.kit, self.row, self.began = kit, row, perf_counter()
+    def __init__(self, extractors: ExtractorSet, row: Any, now: Now) -> None:
+        self._now = now
+        self.extractors, self.row, self.began = extractors, row, now()
         self.calls: list[Call] = []
         self.running: dict[str, float] = {}
         self._results: dict[str, Any] = {}
@@ -62,7 +71,7 @@ class Session:
         have, running, failed = self._results, self.running, self._failed
         return [
             e
-            for e in self._wave.extractors
+            for e in self._batch.extractors
             if not (e.name in have or e.name in running or e.name in failed)
             and (not e.needs or all(name in have for name in e.needs))
         ]
@@ -73,87 +82,88 @@ class Session:
 
     def start(self, e: Extractor) -> None:
         """Note that a call begins."""
-        self.running[e.name] = perf_counter()
+        self.running[e.name] = self._now()
 
     def call_plain(self, breakers: Mapping[str, Breaker]) -> None:
         """The short way while all goes well: call what is wanted, one after the other, and put the values straight into
         their columns. Ends at the first trouble."""
-        walk, kit, have, row = self.walk, self.kit, self._results, self.row
+        walk, extractors, have, row, now = self.walk, self.extractors, self._results, self.row, self._now
         while walk.needs:
-            wave = kit.wave(walk.owned, walk.asked)
-            if wave.columns is None:
+            batch = extractors.batch(walk.owned, walk.asked)
+            if batch.columns is None:
                 return
             numbers = []
-            for e in wave.extractors:
+            for e in batch.extractors:
                 name = e.name
-                if name in have or breakers[name].has_failed:
-                    self._remember(wave)
+                if name in have or breakers[name].has_failures:
+                    self._remember(batch)
                     return
-                began = perf_counter()
+                began = now()
                 try:
                     result = e.function(*self.arguments(e)) if e.needs else e.function(row)
-                    seconds = perf_counter() - began
-                    numbers.append(e.read(result, kit.places[name]))
-                except Exception as error:
-                    breakers[name].count(False)
+                    seconds = now() - began
+                    numbers.append(e.read(result, extractors.places[name]))
+                except (Exception, SystemExit) as error:
+                    if not isinstance(error, BadRow):
+                        breakers[name].count(False)
                     self.running[name] = began
-                    self._remember(wave)
-                    self.give(e, Outcome(None, error, perf_counter() - began))
+                    self._remember(batch)
+                    self.give(e, CallOutcome(None, error, now() - began))
                     return
                 have[name] = result
-                self.calls.append(Call(name, kit.price[name], began - self.began, seconds, "ok"))
+                self.calls.append(Call(name, extractors.price[name], began - self.began, seconds, "ok"))
             try:
-                walk.supply_columns(zip(wave.columns, numbers))
+                walk.supply_columns(zip(batch.columns, numbers))
             except (TypeError, ValueError, OverflowError):  # not all of them are numbers
-                self._remember(wave)
+                self._remember(batch)
                 return
 
-    def _remember(self, wave: CallBatch) -> None:
-        """Read the results of a wave that has not arrived: what is no number is a failure after all."""
-        for e in wave.extractors:
+    def _remember(self, batch: CallBatch) -> None:
+        """Read the results of a batch that has not arrived: what is no number is a failure after all."""
+        for e in batch.extractors:
             if e.name in self._results:
                 try:
-                    self._values.update(self.kit.values(e, self._results[e.name]))
+                    self._values.update(self.extractors.values(e, self._results[e.name]))
                 except Exception as wrong:
                     del self._results[e.name]
                     place = next(i for i, call in enumerate(self.calls) if call.name == e.name)
-                    self.calls[place] = self.calls[place]._replace(outcome=_in_words(wrong))
+                    self.calls[place] = self.calls[place]._replace(outcome=describe(wrong))
                     self._fail(e)
 
-    def give(self, e: Extractor, outcome: Outcome, is_final: bool = False) -> None:
+    def give(self, e: Extractor, outcome: CallOutcome, is_final: bool = False) -> None:
         """Take the outcome of a call. A failed one is wanted again if the extractor has retries left."""
         is_good = self._keep(e, outcome, self.running.pop(e.name))
         if not is_good:
             self._tries[e.name] = self._tries.get(e.name, 0) + 1
-            if is_final or self._tries[e.name] > e.retries:
+            if is_final or self._tries[e.name] > e.retries or isinstance(outcome.error, BadRow):
                 self._fail(e)
         if self.walk.needs:
             self.go_on()
 
     def give_up(self, reason: str) -> None:
         """Answer now with what there is; calls still running are noted as such."""
-        now = perf_counter()
+        now = self._now()
         for name, began in self.running.items():
             self._note(name, began, now - began, "running")
         self.walk.stop(reason)
 
     def first_values(self, given: Given = NOTHING_GIVEN) -> dict[str, float]:
         """The values with which the walk begins: what costs nothing is called, what is given is taken."""
-        wave = self.kit.wave(0, 0)
-        for e in wave.extractors:
+        batch = self.extractors.batch(0, 0)
+        for e in batch.extractors:
             if given is NOTHING_GIVEN or e.name in given.running:
-                began = perf_counter()
-                if not self._keep(e, perform_one(e, self.arguments(e)), began):
+                began = self._now()
+                if not self._keep(e, perform_one(e, self.arguments(e), self._now), began):
                     self._fail(e)
         self._values.update(given.values)
-        return {**self._values_of(wave), **given.values}
+        return {**self._values_of(batch), **given.values}
 
     def answer(self) -> Answer:
         """What the caller gets."""
         walk = self.walk
         best = walk.best
         stopped = self._reason if self._reason and walk.stopped in ("answered", "budget") else str(walk.stopped)
-        elapsed = perf_counter() - self.began
+        elapsed = self._now() - self.began
         return Answer(
             best.value,
             best.probabilities,
@@ -173,32 +183,32 @@ class Session:
         """Give the walk what it asked for, as long as all of that is there."""
         walk = self.walk
         while walk.needs:
-            self._wave = wave = self.kit.wave(walk.owned, walk.asked)
-            missing = [e for e in wave.extractors if e.name not in self._results]
+            self._batch = batch = self.extractors.batch(walk.owned, walk.asked)
+            missing = [e for e in batch.extractors if e.name not in self._results]
             lost = self._lost(missing) if self._failed else []
             if len(missing) > len(lost):
                 return
             if not any(e.acquisition for e in lost):
-                walk.supply(self._values_of(wave))
+                walk.supply(self._values_of(batch))
 
     def _lost(self, missing: list[Extractor]) -> list[Extractor]:
-        """Those that cannot give anything because they, or what they need, failed; the walk is told."""
+        """Those that cannot give anything because they, or what they need, failed; the walk goes on without them."""
         failed = self._failed
         lost = [e for e in missing if e.name in failed or any(name in failed for name in e.needs)]
         for e in lost:
             self._fail(e)
         return lost
 
-    def _keep(self, e: Extractor, outcome: Outcome, began: float) -> bool:
+    def _keep(self, e: Extractor, outcome: CallOutcome, began: float) -> bool:
         """Keep the result of a call and note how it went; tells whether it went well."""
         error = outcome.error
         if error is None:
             try:
-                self._values.update(self.kit.values(e, outcome.result))
+                self._values.update(self.extractors.values(e, outcome.result))
                 self._results[e.name] = outcome.result
             except Exception as wrong:
                 error = wrong
-        text = _in_words(error) if error is not None else "cached" if outcome.is_cached else "ok"
+        text = describe(error) if error is not None else "cached" if outcome.is_cached else "ok"
         self._note(e.name, began, outcome.seconds, text)
         return error is None
 
@@ -212,14 +222,14 @@ class Session:
         if self._walk is not None and not self._walk.plan.can_miss:
             self._walk.stop(self._reason)
 
-    def _values_of(self, wave: CallBatch) -> dict[str, float]:
-        """The values of the features that a wave gives; those whose extractor failed are missing."""
+    def _values_of(self, batch: CallBatch) -> dict[str, float]:
+        """The values of the features that a batch gives; those whose extractor failed are missing."""
         values, failed = self._values, self._failed
-        return {f: math.nan if failed and by in failed else values[f] for f, by in wave.features}
+        return {f: math.nan if failed and by in failed else values[f] for f, by in batch.features}
 
     def _note(self, name: str, began: float, seconds: float, outcome: str) -> None:
-        self.calls.append(Call(name, self.kit.price[name], began - self.began, seconds, outcome))
+        self.calls.append(Call(name, self.extractors.price[name], began - self.began, seconds, outcome))
 
 
-def _in_words(error: BaseException) -> str:
+def describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"

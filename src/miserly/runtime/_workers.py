@@ -1,173 +1,188 @@
-"""Where calls run under a deadline: threads or processes of each extractor's own, and an event loop."""
+"""Where calls run beside the caller: threads or processes of each extractor's own, and an event loop."""
 
 from __future__ import annotations
 
 import asyncio
-import importlib
-import multiprocessing
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
-from typing import Any
+from time import monotonic
 
-from miserly.runtime._outcome import Arguments, Outcome, failed, perform, perform_async
-from miserly.runtime._pool import Pool
-from miserly.runtime._request import Job
+from miserly.runtime._calls import Arguments, CallOutcome, failed, perform, perform_async
+from miserly.runtime._clock import BackgroundLoop, CallPool, Clock
+from miserly.runtime._fork import reset_after_fork
+from miserly.runtime._pool import PoolClosedError
+from miserly.runtime._process_pool import ProcessPool
+from miserly.runtime._request import PendingCall
 
-Deliver = Callable[[Job, Sequence[Outcome]], None]
+Deliver = Callable[[PendingCall, Sequence[CallOutcome]], None]
+HANGS_AFTER = 1.0  # seconds: a call without a timeout that nobody waits for is late before, and hangs after
+FADING = 0.95  # what a long call counts for after the next one
+LINGER = 5.0  # seconds for async functions to end when they are cancelled
 
 
 class Workers:
-    """Started when they are first needed, so that a runner that needs none has none."""
+    """Threads, processes and the loop of one runner, started when they are first needed.
 
-    def __init__(self) -> None:
-        self._pools: dict[str, Pool] = {}
-        self._processes: dict[str, ProcessPoolExecutor] = {}
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
+    Parameters
+    ----------
+    clock : Clock
+        Makes the threads and the loop, and gives the time.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._forget()
+        reset_after_fork(self)
+
+    def _forget(self) -> None:
+        self._pools: dict[str, CallPool] = {}
+        self._left: list[CallPool] = []  # closed, maybe with calls that did not end in time
+        self._background: BackgroundLoop | None = None
         self._lock = threading.Lock()
-        self._jobs: set[Job] = set()
+        self._calls: set[PendingCall] = set()
+        self._longest: dict[str, float] = {}  # seconds of the longest calls that ended, old ones fading
         self._tasks: set[asyncio.Task[None]] = set()
+
+    def after_fork(self) -> None:
+        """Leave the parent's threads, processes and loop to it."""
+        self._forget()
 
     @property
     def running(self) -> int:
         """Calls begun and not ended."""
-        return len(self._jobs)
+        return len(self._calls)
 
     def submit(
-        self, job: Job, arguments: Arguments, deliver: Deliver, loop: Callable[[], asyncio.AbstractEventLoop]
+        self, call: PendingCall, arguments: Arguments, deliver: Deliver, loop: Callable[[], asyncio.AbstractEventLoop]
     ) -> None:
-        """Begin a call where it belongs; `loop` gives the event loop on which async functions are to run."""
-        self._jobs.add(job)
-        if job.extractor.is_async:
-            self._await(job, arguments, deliver, loop())
-        elif job.extractor.process:
-            self._send(job, arguments, deliver)
+        """Begin a call where it belongs; `loop` gives the event loop on which async functions run."""
+        self._calls.add(call)
+        if call.extractor.is_async:
+            self._await(call, arguments, deliver, loop())
         else:
-            self._run(job, arguments, deliver)
+            self._run(call, arguments, deliver)
 
-    def _finish(self, job: Job, outcomes: Sequence[Outcome], deliver: Deliver) -> None:
-        self._jobs.discard(job)
-        deliver(job, outcomes)
+    def _finish(self, call: PendingCall, outcomes: Sequence[CallOutcome], deliver: Deliver) -> None:
+        self._calls.discard(call)
+        deliver(call, outcomes)
 
-    # ---- threads --------------------------------------------------------------------------------------------------
+    # ---- threads and processes ------------------------------------------------------------------------------------
 
-    def _run(self, job: Job, arguments: Arguments, deliver: Deliver) -> None:
-        e = job.extractor
-        with self._lock:
-            pool = self._pools.get(e.name) or self._pools.setdefault(e.name, Pool(e.name, e.workers))
+    def _run(self, call: PendingCall, arguments: Arguments, deliver: Deliver) -> None:
+        e, now = call.extractor, self._clock.now
+        pool = self._pool(call)
 
-        def work() -> None:
-            if job.is_abandoned and e.cache is None:
-                self._jobs.discard(job)
-                return
-            pool.busy_with.add(job)
+        def work() -> list[CallOutcome] | None:
+            if call.is_abandoned and e.cache is None:
+                return None
+            call.started = now()
+            pool.busy_with.add(call)
             try:
-                outcomes = perform(e, arguments)
-            except BaseException as error:  # the thread goes on with the next job
-                outcomes = failed(error, arguments)
-            pool.busy_with.discard(job)
-            self._finish(job, outcomes, deliver)
+                return pool.call(call, arguments) if isinstance(pool, ProcessPool) else perform(e, arguments, now)
+            except BaseException as error:  # the thread goes on with the next call
+                return failed(error, arguments)
 
-        if sum(other.is_abandoned for other in tuple(pool.busy_with)) >= e.workers:
-            error = TimeoutError(f"all {e.workers} workers are held by calls that nobody waits for any more")
-            self._finish(job, failed(error, arguments), deliver)
-        else:
-            pool.submit(work)
+        def done(outcomes: list[CallOutcome] | None) -> None:
+            pool.busy_with.discard(call)
+            if call.started is not None:
+                self._longest[e.name] = max(now() - call.started, FADING * self._longest.get(e.name, 0.0))
+            if outcomes is None:
+                self._calls.discard(call)
+            else:
+                self._finish(call, outcomes, deliver)
 
-    # ---- processes ------------------------------------------------------------------------------------------------
-
-    def _send(self, job: Job, arguments: Arguments, deliver: Deliver) -> None:
-        def ended(future: Future[list[Outcome]]) -> None:
-            error = future.exception()
-            outcomes = future.result() if error is None else failed(error, arguments)
-            self._finish(job, outcomes, deliver)
-
-        e = job.extractor
-        where = e.function.__module__, e.function.__qualname__
+        call.is_stuck = lambda: self._n_hanging(pool, e.name) >= e.workers
         try:
-            future = self._process_pool(job).submit(perform_by_name, *where, arguments)
-        except BrokenExecutor:  # a process died: the others are gone too, so begin anew
-            self._processes.pop(e.name, None)
-            future = self._process_pool(job).submit(perform_by_name, *where, arguments)
-        future.add_done_callback(ended)
+            if call.is_stuck():
+                raise TimeoutError(f"all {e.workers} workers hang")
+            pool.submit(work, done)
+        except (TimeoutError, PoolClosedError) as error:
+            self._finish(call, failed(error, arguments), deliver)
 
-    def _process_pool(self, job: Job) -> ProcessPoolExecutor:
-        e = job.extractor
+    def _pool(self, call: PendingCall) -> CallPool:
+        e = call.extractor
         with self._lock:
-            if e.name not in self._processes:
-                context = multiprocessing.get_context("spawn")
-                self._processes[e.name] = ProcessPoolExecutor(e.workers, mp_context=context)
-            return self._processes[e.name]
+            if e.name not in self._pools:
+                make = ProcessPool if e.process else self._clock.pool
+                self._pools[e.name] = make(e.name, e.workers)
+            return self._pools[e.name]
+
+    def _n_hanging(self, pool: CallPool, name: str) -> int:
+        """Workers held by calls for which nobody waits, and that are not just late."""
+        now, patience = self._clock.now(), max(HANGS_AFTER, 2.0 * self._longest.get(name, 0.0))
+        return sum(
+            call.is_timed_out or (call.is_abandoned and call.started is not None and now - call.started > patience)
+            for call in tuple(pool.busy_with)
+        )
 
     # ---- the event loop -------------------------------------------------------------------------------------------
 
-    def _await(self, job: Job, arguments: Arguments, deliver: Deliver, loop: asyncio.AbstractEventLoop) -> None:
+    def _await(
+        self, call: PendingCall, arguments: Arguments, deliver: Deliver, loop: asyncio.AbstractEventLoop
+    ) -> None:
         async def work() -> None:
+            call.started = self._clock.now()
             try:
-                outcomes = await perform_async(job.extractor, arguments)
-            except BaseException as error:
-                if not job.is_abandoned:
-                    deliver(job, failed(error, arguments))
+                outcomes = await perform_async(call.extractor, arguments, self._clock.now)
+            except asyncio.CancelledError as error:
+                self._finish(call, failed(error, arguments), deliver)  # those who joined it by a cache are told
                 raise
-            self._finish(job, outcomes, deliver)
+            self._finish(call, outcomes, deliver)
 
-        def ended(task: asyncio.Task[None]) -> None:  # also if it was cancelled before it began
+        def ended(task: asyncio.Task[None]) -> None:
             self._tasks.discard(task)
-            self._jobs.discard(job)
+            if call in self._calls:  # cancelled before it began
+                self._finish(call, failed(asyncio.CancelledError(), arguments), deliver)
 
         def begin() -> None:
             task = loop.create_task(work())
             self._tasks.add(task)
             task.add_done_callback(ended)
-            if job.extractor.cache is None:
-                job.cancel = lambda: loop.call_soon_threadsafe(task.cancel) if not loop.is_closed() else None
-                if job.is_abandoned:
+            if call.extractor.cache is None:
+                call.cancel = lambda: loop.call_soon_threadsafe(task.cancel) if not loop.is_closed() else None
+                if call.is_abandoned:
                     task.cancel()
 
-        if loop is self._loop:
-            loop.call_soon_threadsafe(begin)
+        if self._background is not None and loop is self._background.loop:
+            try:
+                loop.call_soon_threadsafe(begin)
+            except RuntimeError as error:  # the runner was closed meanwhile
+                self._finish(call, failed(error, arguments), deliver)
         else:
             begin()
 
     def loop(self) -> asyncio.AbstractEventLoop:
-        """An event loop on a thread of its own, for plain code that asks for async functions."""
+        """The event loop for plain code that calls async functions."""
         with self._lock:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(target=self._loop.run_forever, name="miserly-loop", daemon=True)
-                self._thread.start()
-            return self._loop
+            if self._background is None:
+                self._background = self._clock.background_loop()
+            return self._background.loop
 
     # ---- the end --------------------------------------------------------------------------------------------------
 
-    async def end_tasks(self) -> None:
-        """Cancel the tasks on the caller's event loop and wait until they are gone."""
+    async def end_tasks(self, timeout: float = LINGER) -> None:
+        """Cancel the tasks on the caller's event loop and wait until they are gone, for `timeout` seconds."""
         here = asyncio.get_running_loop()
         mine = [task for task in self._tasks if task.get_loop() is here]
         for task in mine:
             task.cancel()
-        await asyncio.gather(*mine, return_exceptions=True)
+        if mine:
+            await asyncio.wait(mine, timeout=timeout)
 
     def close(self, timeout: float | None) -> int:
-        """End everything; running calls on threads are let finish. Tells how many did not in time."""
-        if self._loop is not None and self._thread is not None:
-            asyncio.run_coroutine_threadsafe(self.end_tasks(), self._loop).result()
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
-            self._loop.close()
-            self._loop = self._thread = None
-        for executor in self._processes.values():
-            executor.shutdown(wait=True, cancel_futures=True)
-        self._processes.clear()
-        left = sum(pool.close(timeout) for pool in self._pools.values())
-        self._pools.clear()
-        return left
+        """End everything; running calls on threads are let finish. Return how many did not end in time."""
+        until = None if timeout is None else monotonic() + timeout
 
+        def left() -> float | None:
+            return None if until is None else max(0.0, until - monotonic())
 
-def perform_by_name(module: str, name: str, arguments: Arguments) -> list[Outcome]:
-    """In another process: find the extractor where it was declared, and call it."""
-    found: Any = importlib.import_module(module)
-    for part in name.split("."):
-        found = getattr(found, part)
-    return perform(found, arguments)
+        with self._lock:
+            pools, background = [*self._left, *self._pools.values()], self._background
+            self._pools, self._left, self._background = {}, [], None
+        if background is not None:
+            linger = LINGER if timeout is None else min(LINGER, timeout)
+            background.stop(lambda: self.end_tasks(linger), linger + 0.5)
+        n_busy = sum(pool.close(left()) for pool in pools)
+        if timeout is not None:
+            self._left += pools
+        return n_busy + len(self._tasks)

@@ -1,0 +1,113 @@
+"""One call of an extractor, timed: what came of it for each row."""
+
+from __future__ import annotations
+
+from asyncio import to_thread
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Any, NamedTuple
+
+from miserly.runtime._extractor import Extractor
+
+Arguments = Sequence[tuple[Any, ...]]
+Now = Callable[[], float]
+
+
+class BadRow(Exception):  # noqa: N818 - it describes the row, not an error of the program
+    """Raised by an extractor for a row that it cannot work with.
+
+    The row is answered without the extractor's features (`stopped="failed:…"`), and nothing is retried. It is no
+    failure of the extractor: other rows go on calling it.
+
+    Examples
+    --------
+    >>> from miserly.runtime import BadRow, extractor
+    >>> @extractor("parse", yields="n_words")
+    ... def parse(mail):
+    ...     if not isinstance(mail, str):
+    ...         raise BadRow("a mail is a text")
+    ...     return len(mail.split())
+    """
+
+
+class CallOutcome(NamedTuple):
+    """How a call ended for one row: its result or the error, and the seconds that it took."""
+
+    result: Any
+    error: BaseException | None
+    seconds: float = 0.0
+    is_cached: bool = False
+
+
+def perform(e: Extractor, arguments: Arguments, now: Now = perf_counter) -> list[CallOutcome]:
+    """Call an extractor for some rows on this thread; rows of one call share its time."""
+    began = now()
+    try:
+        if (found := _fetch(e, arguments)) is not None:
+            return [CallOutcome(found[0], None, now() - began, is_cached=True)]
+        results = e.one_each(e.function(*_together(e, arguments)), len(arguments))
+        _share(e, arguments, results)
+    except (Exception, SystemExit) as error:
+        return failed(error, arguments, now() - began)
+    return _split(results, now() - began)
+
+
+def perform_one(e: Extractor, arguments: tuple[Any, ...], now: Now = perf_counter) -> CallOutcome:
+    """The same for one row."""
+    if e.many:
+        return perform(e, [arguments], now)[0]
+    began = now()
+    try:
+        result = e.function(*arguments)
+    except (Exception, SystemExit) as error:
+        return CallOutcome(None, error, now() - began)
+    return CallOutcome(result, None, now() - began)
+
+
+async def perform_async(e: Extractor, arguments: Arguments, now: Now = perf_counter) -> list[CallOutcome]:
+    """Await an extractor for some rows."""
+    began = now()
+    try:
+        if e.is_shared and (found := await to_thread(_fetch, e, arguments)) is not None:
+            return [CallOutcome(found[0], None, now() - began, is_cached=True)]
+        results = e.one_each(await e.function(*_together(e, arguments)), len(arguments))
+        if e.is_shared:
+            await to_thread(_share, e, arguments, results)
+    except (Exception, SystemExit, KeyboardInterrupt) as error:  # the last two would end the event loop
+        return failed(error, arguments, now() - began)
+    return _split(results, now() - began)
+
+
+def failed(error: BaseException, arguments: Arguments, seconds: float = 0.0) -> list[CallOutcome]:
+    """The outcomes of a call that gave nothing."""
+    return [CallOutcome(None, error, seconds / len(arguments))] * len(arguments)
+
+
+def _together(e: Extractor, arguments: Arguments) -> tuple[Any, ...]:
+    """One call's arguments: those of the row, or a list of each over the rows."""
+    return tuple(list(column) for column in zip(*arguments)) if e.many else arguments[0]
+
+
+def _fetch(e: Extractor, arguments: Arguments) -> tuple[Any] | None:
+    """What another process has for this row; rows of an extractor with a cache come one at a time.
+
+    A value of another shape than the extractor yields counts as absent: it is computed and replaced.
+    """
+    if e.cache is None or not e.is_shared:
+        return None
+    found = e.cache.fetch(e.cache.key(arguments[0][0]), e.fingerprint)
+    if found is not None:
+        try:
+            e.read(found[0], range(len(e.yields)))
+        except Exception:
+            return None
+    return found
+
+
+def _share(e: Extractor, arguments: Arguments, results: list[Any]) -> None:
+    if e.cache is not None and e.is_shared:
+        e.cache.share(e.cache.key(arguments[0][0]), e.fingerprint, results[0])
+
+
+def _split(results: list[Any], seconds: float) -> list[CallOutcome]:
+    return [CallOutcome(result, None, seconds / len(results)) for result in results]
