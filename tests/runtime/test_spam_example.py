@@ -65,7 +65,7 @@ def data(corpus):
 @pytest.fixture(scope="module")
 def front(data):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pipeline, "N_DEAR", 40)
+        patch.setattr(pipeline, "N_EXPENSIVE", 40)
         return sweep(data)
 
 
@@ -242,7 +242,7 @@ def test_generated_mails_are_the_same_by_seed_and_read_back_from_a_folder(tmp_pa
 
 
 def test_the_command_runs_from_mails_to_a_trace(monkeypatch, capsys):
-    monkeypatch.setattr(pipeline, "N_DEAR", 20)
+    monkeypatch.setattr(pipeline, "N_EXPENSIVE", 20)
     monkeypatch.setattr(pipeline, "THRESHOLDS", (0.8, 0.95))
     monkeypatch.setattr(command, "generate", lambda: generate(160, seed=0))
     command.main([])

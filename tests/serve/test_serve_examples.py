@@ -59,7 +59,8 @@ def test_the_spam_client_asks_the_spam_server(spam, monkeypatch, capsys):
 
 
 def test_the_search_example_ranks_and_tells(monkeypatch, capsys, tmp_path):
-    for name, value in {"N_TRAIN": 30, "N_TEST": 3, "N_DOCUMENTS": 40, "CHEAP": 10, "ALL": 30, "N_DEAR": 10}.items():
+    sizes = {"N_TRAIN": 30, "N_TEST": 3, "N_DOCUMENTS": 40, "CHEAP": 10, "ALL": 30, "N_EXPENSIVE": 10}
+    for name, value in sizes.items():
         monkeypatch.setattr(search, name, value)
     monkeypatch.setattr(search, "DEADLINE", 20.0)  # whatever the machine does meanwhile
     search.main(["--out", str(tmp_path / "search.plan")])

@@ -294,6 +294,7 @@ class OnDemand:
         began = self._now()
         until = end_of(began, deadline)
         walks: ListWalk = self.plan.start_list(0, budget)
+        open_gates = walks.settle
         limit, unavailable = math.inf if budget is None else float(budget), self._out_of_reach()
         sessions, late = [], None
         for document, features in _each(documents, given):
@@ -313,8 +314,8 @@ class OnDemand:
                     walks.walks.append(walk)
             yield
         if self._now() < until:
-            walks.settle()
-        return Request(sessions, began, self._now, deadline, walks.settle)
+            open_gates()
+        return Request(sessions, began, self._now, deadline, open_gates)
 
     def _late_walk(self) -> Walk:
         """The walk of all documents that nobody looked at before the time was up: it buys nothing and calls nothing."""

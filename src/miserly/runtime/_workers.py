@@ -125,7 +125,7 @@ class Workers:
             try:
                 outcomes = await perform_async(call.extractor, arguments, self._clock.now)
             except asyncio.CancelledError as error:
-                self._finish(call, failed(error, arguments), deliver)  # those who joined it by a cache are told
+                self._finish(call, failed(error, arguments), deliver)  # those who joined it by a cache get it too
                 raise
             self._finish(call, outcomes, deliver)
 
