@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 import miserly as ms
-from miserly.experiments import STUDIES, Bench, Claim, Study, StudyResult, claims_table, perform
+from miserly.experiments import STUDIES, Bench, Claim, Study, StudyResult, Verdict, claims_table, perform
 from miserly.experiments import _measure as measuring
+from miserly.experiments._claims import above, factor, verdict_counts, within
 from miserly.experiments._features import remaining, shares_by_price, used_by
 from miserly.experiments._parts import DataPart, DataSplit, LearningProblem, binary, graded
 from miserly.experiments._sets import QUERIES, yahoo
 from miserly.experiments._store import ResultStore
-from miserly.experiments._study import above, factor
 from miserly.frontiers import Frontier
 from miserly.metrics import get_metric
 from miserly.plan import EXIT, Gate, Node, Plan, RawFeatures
@@ -152,8 +152,29 @@ def test_curves_are_compared_from_where_the_first_begins():
     assert measuring.area(expensive, low, high) == pytest.approx((free + 0.95) / 2)
     curves = {"a": [cheap], "b": [expensive]}
     claim = above("a", "b", curves, [a_problem()])
-    assert claim.holds == (0.99 * (free + 0.95) / 2 < 0.9)
-    assert not above("b", "a", {"a": [points((1.0, 0.9))], "b": [points((1.0, 0.85))]}, [a_problem()]).holds
+    assert f"{0.9 - (free + 0.95) / 2:+.4f} of" in claim.sees
+    assert f"{0.9 - free:+.4f} within 3.16" in claim.sees, "at an equal budget"
+    assert claim.verdict == "undecided", "one split has no interval"
+
+
+def test_the_interval_gives_the_verdict():
+    """Differences of area 0.05 ± a little, then around zero; budgets of 1 to 1.01 make the area the quality."""
+    group = [a_problem()] * 3
+    better = {"a": [points((1.0, q)) for q in (0.90, 0.91, 0.92)], "b": [points((1.0, 0.86))] * 3}
+    assert above("a", "b", better, group).verdict == "seen"
+    assert above("b", "a", better, group).verdict == "contradicted"
+    assert above("b", "a", better, group, as_good=True).verdict == "contradicted"
+    mixed = {"a": [points((1.0, q)) for q in (0.859, 0.860, 0.861)], "b": [points((1.0, 0.86))] * 3}
+    assert above("a", "b", mixed, group).verdict == "undecided"
+    assert above("a", "b", mixed, group, as_good=True).verdict == "seen", "within 1 %"
+    claims = [above("a", "b", better, group), above("a", "b", mixed, group)]
+    assert verdict_counts(claims) == "1 seen, 1 undecided, 0 contradicted"
+
+
+def test_within_a_budget_validation_chooses_and_test_is_read():
+    problem = a_problem()
+    front = measuring.curve("one", problem, [(1.0, 0.9, 1.0, 0.5), (5.0, 0.8, 5.0, 0.95)])
+    assert within(front, 10.0) == 0.5
 
 
 def test_a_share_of_the_cost_at_nearly_the_quality():
@@ -161,9 +182,15 @@ def test_a_share_of_the_cost_at_nearly_the_quality():
     assert measuring.cost_share(front, full, 0.01) == 0.1
     assert measuring.cost_share(front, full, 0.0) == 1.0
     assert measuring.cost_share(points((1.0, 0.5)), full, 0.01) == np.inf
-    assert factor("x", [0.14], 0.1, [a_problem()], 0.01).holds
-    assert not factor("x", [0.16], 0.1, [a_problem()], 0.01).holds
-    assert not factor("x", [np.inf], 0.1, [a_problem()], 0.01).holds
+
+    def verdict(*shares):
+        return factor("x", shares, 0.1, [a_problem()], 0.01).verdict
+
+    assert verdict(0.140, 0.141, 0.139) == "seen"
+    assert verdict(0.160, 0.161, 0.159) == "contradicted"
+    assert verdict(0.10, 0.20, 0.15) == verdict(0.1) == "undecided"
+    assert verdict(0.140, 0.141, 0.139, np.inf) == "undecided", "a split that does not come there"
+    assert verdict(np.inf, np.inf) == "contradicted"
 
 
 def test_rounds_are_joined_to_the_same_scores():
@@ -210,7 +237,10 @@ def test_points_are_kept_and_damaged_ones_made_again(tmp_path):
 
 def test_a_study_writes_its_files(tmp_path):
     outcome = StudyResult([{"a": 1}, {"a": 2, "b": 3}], [LinePanel("t", "x", "y", {"l": ([1, 2], [1, 2])})])
-    outcome.claims = [Claim("tiny", "up", "down", False, True), Claim("drawn", "up", "up", True, False)]
+    outcome.claims = [
+        Claim("tiny", "up", "down", Verdict.CONTRADICTED, True),
+        Claim("drawn", "up", "up", Verdict.SEEN, False),
+    ]
     outcome.uses(yahoo(None, "plain", "small", quick=True))
     study = Study("one", "A figure", lambda bench: outcome)
     perform(study, Bench(None, tmp_path, quick=True))
@@ -218,10 +248,10 @@ def test_a_study_writes_its_files(tmp_path):
         assert [row["a"] for row in csv.DictReader(file)] == ["1", "2"]
     assert (tmp_path / "one.png").stat().st_size > 5000
     text = (tmp_path / "one.txt").read_text()
-    assert "paper: up; we: down; holds: NO" in text
+    assert "paper: up; we: down; verdict: contradicted" in text
     assert "yahoo_like in place of Yahoo! LTRC" in text
     table = claims_table({"one": outcome})
-    assert "| one | tiny | up | down | **no** |" in table
+    assert "| one | tiny | up | down | **contradicted** |" in table
     assert "drawn (stand-in)" in table
 
 

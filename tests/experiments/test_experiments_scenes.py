@@ -111,12 +111,12 @@ def test_half_of_the_cost(data):
     svm = [(10.0, 0.8, 10.0, 0.8)]
     cheap = [(1.0, 0.5, 1.0, 0.5), (4.9, 0.795, 4.9, 0.79), (9.0, 0.82, 9.0, 0.81)]
     seen = scenes.half_the_cost({SVM: svm, MISER: cheap}, group)
-    assert seen.holds
+    assert seen.verdict == "seen"
     assert "at 0.49 of its cost" in seen.sees
     expensive = scenes.half_the_cost({SVM: svm, MISER: [cheap[0], cheap[2]]}, group)
-    assert not expensive.holds
+    assert expensive.verdict == "contradicted"
     assert "at 0.90 of its cost" in expensive.sees
-    assert not scenes.half_the_cost({SVM: svm, MISER: cheap[:1]}, group).holds
+    assert scenes.half_the_cost({SVM: svm, MISER: cheap[:1]}, group).verdict == "contradicted"
 
 
 def test_the_mean_of_splits_is_taken_setting_by_setting():

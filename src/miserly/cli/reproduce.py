@@ -28,7 +28,7 @@ def reproduce(
     Finished points are kept in OUT/points: a run that was stopped goes on where it was.
     """
     from miserly.cli.progress import status_line
-    from miserly.experiments import STUDIES, Bench, claim_line, claims_table, perform
+    from miserly.experiments import STUDIES, Bench, claim_line, claims_table, perform, verdict_counts
 
     if listed or (name is None and not everything):
         for study in STUDIES.values():
@@ -54,8 +54,8 @@ def reproduce(
     measured = [claim for claim in claims if claim.is_real]
     drawn = [claim for claim in claims if not claim.is_real]
     click.echo(
-        f"{sum(c.holds for c in measured)} of {len(measured)} claims hold on real or synthetic data of the papers, "
-        f"{sum(c.holds for c in drawn)} of {len(drawn)} on stand-ins. Wrote {out}/."
+        f"{len(measured)} claims on real or synthetic data of the papers: {verdict_counts(measured)}; "
+        f"{len(drawn)} on stand-ins: {verdict_counts(drawn)}. Wrote {out}/."
     )
 
 

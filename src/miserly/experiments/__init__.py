@@ -1,9 +1,10 @@
 """One laboratory for all that we measure: data sets, methods, protocols, claims; `papers` has a module per paper."""
 
+from miserly.experiments._claims import Claim, Verdict, claim_line, claims_table, verdict_counts
 from miserly.experiments._measure import interval
 from miserly.experiments._methods import fit_arguments
 from miserly.experiments._parts import DataPart, DataSplit, LearningProblem
-from miserly.experiments._study import Bench, Claim, Study, StudyResult, claim_line, claims_table, perform
+from miserly.experiments._study import Bench, Study, StudyResult, perform
 from miserly.experiments.papers import STUDIES
 
 __all__ = [
@@ -15,9 +16,11 @@ __all__ = [
     "LearningProblem",
     "Study",
     "StudyResult",
+    "Verdict",
     "claim_line",
     "claims_table",
     "fit_arguments",
     "interval",
     "perform",
+    "verdict_counts",
 ]

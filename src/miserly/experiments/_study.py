@@ -3,35 +3,23 @@
 from __future__ import annotations
 
 import csv
-import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from miserly import __version__
-from miserly.experiments._measure import area, common_range, interval
+from miserly.experiments._claims import Claim, Curves, claim_line
+from miserly.experiments._measure import curve
 from miserly.experiments._parts import LearningProblem
 from miserly.experiments._sets import Labels, Size, data_folder, mq2008, yahoo
 from miserly.experiments._store import ResultStore
 from miserly.frontiers import Frontier
 from miserly.plan import Plan
-from miserly.report import Panel, plot_panels
+from miserly.report import FrontierPanel, Panel, plot_panels
 
-TOLERANCE = 0.01
 Progress = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A sentence of a paper as a number with a tolerance. `is_real`: it was asked of measured data."""
-
-    data: str
-    says: str
-    sees: str
-    holds: bool
-    is_real: bool
 
 
 @dataclass
@@ -123,40 +111,29 @@ def _short(value: Any) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
-# ---- claims -------------------------------------------------------------------------------------------------------
-
-Curves = Mapping[str, Sequence[Frontier]]
+# ---- curves -------------------------------------------------------------------------------------------------------
 
 
-def above(first: str, second: str, curves: Curves, group: Sequence[LearningProblem], says: str = "") -> Claim:
-    """That one curve lies above another, or at most 1 % below: difference of areas over the logarithm of the budget,
-    from where the first of the two begins to buy, mean over splits with its 95 % interval."""
-    differences, levels = [], []
-    for a, b in zip(curves[first], curves[second]):
-        low, high = common_range([a, b])
-        differences.append(area(a, low, high) - area(b, low, high))
-        levels.append(area(b, low, high))
-    mean, half = interval(differences, group[0].overlap)
-    spread = "" if math.isnan(half) else f" ± {half:.4f}"
-    sees = f"{first} − {second}: {mean:+.4f}{spread} of {sum(levels) / len(levels):.4f} ({group[0].metric.name}, area)"
-    holds = mean >= -TOLERANCE * abs(sum(levels) / len(levels))
-    return Claim(group[0].name, says or f"{first} is above {second}", sees, holds, group[0].is_real)
+def compare(
+    out: StudyResult,
+    group: Sequence[LearningProblem],
+    methods: Callable[[LearningProblem], Mapping[str, Sequence[Sequence[float]]]],
+    claims: Callable[[Curves], Iterable[Claim]],
+) -> Curves:
+    """Several methods on the splits of one data set: a panel of the first split, lines of the table, claims.
 
-
-def factor(what: str, shares: Sequence[float], goal: float, group: Sequence[LearningProblem], slack: float) -> Claim:
-    """That a method comes within `slack` of the reference's quality at a share of its cost, or at most 1.5 times it, in
-    the mean over splits."""
-    reached = [share for share in shares if math.isfinite(share)]
-    sees = f"at {sum(reached) / len(reached):.2f} of its cost" if reached else "not on validation"
-    if reached and len(reached) < len(shares):
-        sees += f", and not in {len(shares) - len(reached)} of {len(shares)} splits"
-    return Claim(
-        group[0].name,
-        f"{what} comes to {1 - slack:.0%} of the full quality at {goal:.2f} of its cost",
-        sees,
-        len(reached) == len(shares) and sum(reached) <= 1.5 * goal * len(reached),
-        group[0].is_real,
-    )
+    `methods` gives the points of each method on one split; a method without points is left out.
+    """
+    out.uses(group[0])
+    curves: dict[str, list[Frontier]] = {}
+    for problem in group:
+        for name, points in methods(problem).items():
+            if points:
+                curves.setdefault(name, []).append(curve(name, problem, points))
+    out.panels.append(FrontierPanel(group[0].key, [fronts[0] for fronts in curves.values()]))
+    out.rows += named(curve_rows(curves), group[0].name)
+    out.claims += claims(curves)
+    return curves
 
 
 def curve_rows(curves: Curves) -> list[dict[str, Any]]:
@@ -199,22 +176,6 @@ def perform(study: Study, bench: Bench) -> StudyResult:
     lines = [f"{study.title}", *(claim_line(c) for c in outcome.claims), stamp, f"{time.perf_counter() - began:.0f} s"]
     (folder / f"{study.name}.txt").write_text("\n".join(line for line in lines if line) + "\n", encoding="utf-8")
     return outcome
-
-
-def claim_line(claim: Claim) -> str:
-    """One claim on one line."""
-    kind = "" if claim.is_real else ", stand-in"
-    return f"[{claim.data}{kind}] paper: {claim.says}; we: {claim.sees}; holds: {'yes' if claim.holds else 'NO'}"
-
-
-def claims_table(found: Mapping[str, StudyResult]) -> str:
-    """All claims as a table in Markdown."""
-    lines = ["| figure | data | the paper says | we see | holds? |", "|---|---|---|---|---|"]
-    for name, outcome in found.items():
-        for claim in outcome.claims:
-            data = claim.data if claim.is_real else f"{claim.data} (stand-in)"
-            lines.append(f"| {name} | {data} | {claim.says} | {claim.sees} | {'yes' if claim.holds else '**no**'} |")
-    return "\n".join(lines)
 
 
 def _write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:

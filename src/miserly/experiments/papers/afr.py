@@ -16,12 +16,12 @@ import numpy as np
 from miserly.datasets import noisy_xor
 from miserly.estimators import AFRClassifier
 from miserly.experiments import _methods as methods
-from miserly.experiments._measure import curve
-from miserly.experiments._study import Bench, Claim, Study, StudyResult, above, curve_rows, named
+from miserly.experiments._claims import Claim, Curves, above, fact
+from miserly.experiments._parts import LearningProblem
+from miserly.experiments._study import Bench, Study, StudyResult, compare
 from miserly.experiments.papers import cronus
-from miserly.frontiers import Frontier
 from miserly.plan import Trees
-from miserly.report import CloudPanel, FrontierPanel, LinePanel
+from miserly.report import CloudPanel, LinePanel
 
 TREES, QUICK_TREES = 2000, 80
 EXITS = (0.05, 0.15)  # the thesis's 0.1, 0.3 of labels −1 and 1; ours are 0 and 1
@@ -38,8 +38,8 @@ def figure_2_7(bench: Bench) -> StudyResult:
     out.rows = [{"seed": s, "within_95": a, "all": b} for s, (a, b) in zip(seeds, accuracies)]
     cheap, whole = np.median(accuracies, axis=0)
     out.claims = [
-        Claim("noisy_xor", "nearly perfect test accuracy at cost 95", f"median {cheap:.3f}", cheap >= 0.97, True),
-        Claim("noisy_xor", "all features separate the test data", f"median {whole:.3f}", whole >= 0.99, True),
+        fact("noisy_xor", "nearly perfect test accuracy at cost 95", f"median {cheap:.3f}", cheap >= 0.97, True),
+        fact("noisy_xor", "all features separate the test data", f"median {whole:.3f}", whole >= 0.99, True),
     ]
     model, X, y = _xor(seeds[0])
     trees = model.plan_.dictionary
@@ -82,27 +82,26 @@ def _xor_accuracies(seed: int) -> tuple[float, float]:
 def figure_2_8(bench: Bench) -> StudyResult:
     """AFR's one curve beside models that are trained for each budget."""
     out = StudyResult()
+
+    def points(problem: LearningProblem) -> dict[str, methods.Points]:
+        n_trees = bench.trees(problem, TREES, QUICK_TREES)
+        exits = methods.best_blind(bench, problem, n_trees)
+        levels = {"n_levels": 8} if bench.quick else {}
+        return {
+            "GBRT, squared loss": methods.stagewise(bench, problem, n_trees),
+            "GBRT, squared hinge": methods.stagewise(bench, problem, n_trees, "squared_hinge"),
+            "linear SVM": methods.linear_svm(bench, problem),
+            "early exit": methods.early_exits(bench, problem, exits, EXITS, n_trees=n_trees),
+            "Cronus": cronus.points_of(bench, problem, "optimised"),
+            "Greedy Miser": methods.miser(bench, problem, n_trees, loss="squared_hinge"),
+            "AFR": methods.afr(bench, problem, n_dims=20, n_trees_per_dim=10, class_weight={1.0: 2.0}, **levels),
+        }
+
+    def claims(group: list[LearningProblem], curves: Curves) -> list[Claim]:
+        return [above("AFR", name, curves, group) for name in curves if name not in ("AFR", "linear SVM")]
+
     for group in bench.ranking("binary", "afr"):
-        out.uses(group[0])
-        curves: dict[str, list[Frontier]] = {}
-        for problem in group:
-            n_trees = bench.trees(problem, TREES, QUICK_TREES)
-            exits = methods.best_blind(bench, problem, n_trees)
-            levels = {"n_levels": 8} if bench.quick else {}
-            found = {
-                "GBRT, squared loss": methods.stagewise(bench, problem, n_trees),
-                "GBRT, squared hinge": methods.stagewise(bench, problem, n_trees, "squared_hinge"),
-                "linear SVM": methods.linear_svm(bench, problem),
-                "early exit": methods.early_exits(bench, problem, exits, EXITS, n_trees=n_trees),
-                "Cronus": cronus.points_of(bench, problem, "optimised"),
-                "Greedy Miser": methods.miser(bench, problem, n_trees, loss="squared_hinge"),
-                "AFR": methods.afr(bench, problem, n_dims=20, n_trees_per_dim=10, class_weight={1.0: 2.0}, **levels),
-            }
-            for name, points in found.items():
-                curves.setdefault(name, []).append(curve(name, problem, points))
-        out.panels.append(FrontierPanel(group[0].key, [fronts[0] for fronts in curves.values()]))
-        out.rows += named(curve_rows(curves), group[0].name)
-        out.claims += [above("AFR", name, curves, group) for name in curves if name not in ("AFR", "linear SVM")]
+        compare(out, group, points, partial(claims, group))
     return out
 
 

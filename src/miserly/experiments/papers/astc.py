@@ -17,13 +17,12 @@ import numpy as np
 from miserly.costs import set_bits
 from miserly.estimators import ASTCClassifier, CSTCClassifier
 from miserly.experiments import _methods as methods
-from miserly.experiments._measure import curve, figures
+from miserly.experiments._claims import Claim, Curves, above, fact
+from miserly.experiments._measure import figures
 from miserly.experiments._parts import LearningProblem
 from miserly.experiments._sets import covertype, own_table, yahoo
-from miserly.experiments._study import Bench, Claim, Study, StudyResult, above, curve_rows, named
-from miserly.frontiers import Frontier
+from miserly.experiments._study import Bench, Study, StudyResult, compare
 from miserly.plan import EXIT, Plan
-from miserly.report import FrontierPanel
 
 DEPTH, QUICK_DEPTH = 5, 3
 N_TIMED = 5
@@ -43,29 +42,27 @@ def groups(bench: Bench) -> list[list[LearningProblem]]:
 def figure_3(bench: Bench) -> StudyResult:
     """ASTC, hard and soft, beside CSTC and one cost-weighted l1 classifier."""
     out = StudyResult()
-    for group in groups(bench):
-        out.uses(group[0])
-        curves: dict[str, list[Frontier]] = {}
-        for problem in group:
-            depth = bench.levels(problem, DEPTH, QUICK_DEPTH)
-            plans = methods.graph_plans(bench, problem, "CSTC", None, max_depth=depth)
-            found = {
-                "cost-weighted l1": methods.weighted_l1(bench, problem),
-                "CSTC": methods.measured(bench, problem, "cstc raw", plans),
-                "ASTC": _astc(bench, problem, depth, soft=False),
-                "ASTC, soft": _astc(bench, problem, depth, soft=True),
-            }
-            for name, points in found.items():
-                curves.setdefault(name, []).append(curve(name, problem, points))
-        out.panels.append(FrontierPanel(group[0].key, [fronts[0] for fronts in curves.values()]))
-        out.rows += named(curve_rows(curves), group[0].name)
-        same = "ASTC is as good as CSTC"
-        out.claims += [
-            above("ASTC", "CSTC", curves, group, same),
-            above("ASTC, soft", "CSTC", curves, group, f"{same} (soft)"),
+
+    def points(problem: LearningProblem) -> dict[str, methods.Points]:
+        depth = bench.levels(problem, DEPTH, QUICK_DEPTH)
+        plans = methods.graph_plans(bench, problem, "CSTC", None, max_depth=depth)
+        return {
+            "cost-weighted l1": methods.weighted_l1(bench, problem),
+            "CSTC": methods.measured(bench, problem, "cstc raw", plans),
+            "ASTC": _astc(bench, problem, depth, soft=False),
+            "ASTC, soft": _astc(bench, problem, depth, soft=True),
+        }
+
+    def claims(group: list[LearningProblem], curves: Curves) -> list[Claim]:
+        return [
+            above("ASTC", "CSTC", curves, group, "ASTC is as good as CSTC", as_good=True),
+            above("ASTC, soft", "CSTC", curves, group, "ASTC is as good as CSTC (soft)", as_good=True),
             above("ASTC", "cost-weighted l1", curves, group),
             above("CSTC", "cost-weighted l1", curves, group),
         ]
+
+    for group in groups(bench):
+        compare(out, group, points, partial(claims, group))
     return out
 
 
@@ -138,7 +135,7 @@ def _table(bench: Bench, problems: list[LearningProblem | None]) -> StudyResult:
         faster = [f["cstc"] / f["astc"] for f in found]
         shown = ", ".join(f"{r:.1f}× at {f['cost']:.0f}" for r, f in zip(faster, found))
         out.claims.append(
-            Claim(
+            fact(
                 problem.name,
                 "ASTC trains several times faster than CSTC at the same budgets",
                 shown or "CSTC bought nothing",

@@ -10,16 +10,16 @@ chosen on validation, differences of areas on test with their 95 % intervals.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from miserly.experiments import _methods as methods
-from miserly.experiments._measure import best, curve
+from miserly.experiments._claims import Claim, Curves, above
+from miserly.experiments._measure import best
 from miserly.experiments._parts import LearningProblem
 from miserly.experiments._sets import mq2008, thyroid, yahoo
-from miserly.experiments._study import Bench, Study, StudyResult, above, curve_rows, named
-from miserly.frontiers import Frontier
+from miserly.experiments._study import Bench, Study, StudyResult, compare
 from miserly.plan import Plan
-from miserly.report import FrontierPanel
 
 TREES, QUICK_TREES = 1000, 80
 DEPTH, QUICK_DEPTH = 4, 3
@@ -90,37 +90,38 @@ def combinations(bench: Bench) -> StudyResult:
     """Each method over blind trees and over the miser's, beside the miser itself."""
     out = StudyResult()
     for group, ways in _groups(bench):
-        out.uses(group[0])
-        curves: dict[str, list[Frontier]] = {}
-        for problem in group:
-            n_trees = bench.trees(problem, TREES, QUICK_TREES)
-            grid = methods.lambdas(bench, problem)
-            stingy = [_miser(bench, problem, n_trees, t) for t in grid]
-            some = stingy[1:2] if bench.quick else stingy[2:8:3]
-            found = {"miser": [best(trees.trace) for trees in stingy]}
-            for way, over in ways.items():
-                found[way] = over(bench, problem, _blind(bench, problem, n_trees))
-                below = [trees for trees in (stingy if over is _exits else some) if trees.plan.nodes]
-                found[f"{way}, {MISER}"] = [point for trees in below for point in over(bench, problem, trees)]
-            if not problem.is_ranking:
-                models = [methods.at_best(trees.plan, trees.trace) for trees in reversed(stingy) if trees.plan.nodes]
-                found[CASCADE] = methods.cascade_with_exits(bench, problem, models, n_trees=n_trees)
-            for name, points in found.items():
-                if points:
-                    curves.setdefault(name, []).append(curve(name, problem, points))
-        out.panels.append(FrontierPanel(group[0].key, [fronts[0] for fronts in curves.values()]))
-        out.rows += named(curve_rows(curves), group[0].name)
-        if CASCADE in curves:
-            out.claims.append(above(CASCADE, "miser", curves, group, f"(future work) {CASCADE}: better than one alone"))
-        for way in ways:
-            combined = f"{way}, {MISER}"
-            if combined in curves:
-                says = f"(future work) {way} gains from the {MISER}"
-                out.claims += [
-                    above(combined, way, curves, group, says),
-                    above(combined, "miser", curves, group, f"(future work) {combined}: better than the miser alone"),
-                ]
+        compare(out, group, partial(_combined, bench, ways), partial(_claims, group, ways))
     return out
+
+
+def _combined(bench: Bench, ways: dict[str, Over], problem: LearningProblem) -> dict[str, methods.Points]:
+    n_trees = bench.trees(problem, TREES, QUICK_TREES)
+    stingy = [_miser(bench, problem, n_trees, t) for t in methods.lambdas(bench, problem)]
+    some = stingy[1:2] if bench.quick else stingy[2:8:3]
+    found = {"miser": [best(trees.trace) for trees in stingy]}
+    for way, over in ways.items():
+        found[way] = over(bench, problem, _blind(bench, problem, n_trees))
+        below = [trees for trees in (stingy if over is _exits else some) if trees.plan.nodes]
+        found[f"{way}, {MISER}"] = [point for trees in below for point in over(bench, problem, trees)]
+    if not problem.is_ranking:
+        models = [methods.at_best(trees.plan, trees.trace) for trees in reversed(stingy) if trees.plan.nodes]
+        found[CASCADE] = methods.cascade_with_exits(bench, problem, models, n_trees=n_trees)
+    return found
+
+
+def _claims(group: list[LearningProblem], ways: dict[str, Over], curves: Curves) -> list[Claim]:
+    found = []
+    if CASCADE in curves:
+        found.append(above(CASCADE, "miser", curves, group, f"(future work) {CASCADE}: better than one alone"))
+    for way in ways:
+        combined = f"{way}, {MISER}"
+        if combined in curves:
+            better = f"(future work) {combined}: better than the miser alone"
+            found += [
+                above(combined, way, curves, group, f"(future work) {way} gains from the {MISER}"),
+                above(combined, "miser", curves, group, better),
+            ]
+    return found
 
 
 STUDIES = (Study("combinations", "Combinations: cascades, trees and exits over the miser's trees", combinations),)

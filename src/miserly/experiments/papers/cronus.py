@@ -8,16 +8,16 @@ validation. Early exits every ten trees at s = 1, 0.6, 0.2. AND-OR and the soft 
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 
 from miserly.experiments import _methods as methods
+from miserly.experiments._claims import Claim, Curves, above, fact
 from miserly.experiments._features import lines_by_price, remaining, shares_by_price, used_by
-from miserly.experiments._measure import curve
 from miserly.experiments._parts import LearningProblem
-from miserly.experiments._study import Bench, Claim, Study, StudyResult, above, curve_rows, named
-from miserly.frontiers import Frontier
+from miserly.experiments._study import Bench, Study, StudyResult, compare
 from miserly.plan import Plan
-from miserly.report import FrontierPanel, LinePanel
+from miserly.report import LinePanel
 
 TREES, QUICK_TREES = 5000, 80
 EXITS = (0.5, 0.3, 0.1)  # the paper's 1, 0.6, 0.2 of labels −1 and 1; ours are 0 and 1
@@ -49,46 +49,46 @@ def points_of(bench: Bench, problem: LearningProblem, way: methods.Way) -> metho
 def figure_2_left(bench: Bench) -> StudyResult:
     """GBRT, one re-weighted stage, the initialised and the optimised cascade."""
     out = StudyResult()
+
+    def points(problem: LearningProblem) -> dict[str, methods.Points]:
+        return {
+            "GBRT": methods.stagewise(bench, problem, n_trees_of(bench, problem)),
+            "single stage": points_of(bench, problem, "single"),
+            "Cronus initialisation": points_of(bench, problem, "initialised"),
+            "Cronus optimised": points_of(bench, problem, "optimised"),
+        }
+
+    def claims(group: list[LearningProblem], curves: Curves) -> list[Claim]:
+        return [above(later, earlier, curves, group) for earlier, later in pairwise(curves)]
+
     for group in bench.ranking("binary", "small"):
-        out.uses(group[0])
-        curves: dict[str, list[Frontier]] = {}
-        for problem in group:
-            found = {
-                "GBRT": methods.stagewise(bench, problem, n_trees_of(bench, problem)),
-                "single stage": points_of(bench, problem, "single"),
-                "Cronus initialisation": points_of(bench, problem, "initialised"),
-                "Cronus optimised": points_of(bench, problem, "optimised"),
-            }
-            for name, points in found.items():
-                curves.setdefault(name, []).append(curve(name, problem, points))
-        out.panels.append(FrontierPanel(group[0].key, [fronts[0] for fronts in curves.values()]))
-        out.rows += named(curve_rows(curves), group[0].name)
-        order = list(curves)
-        out.claims += [above(later, earlier, curves, group) for earlier, later in pairwise(order)]
+        compare(out, group, points, partial(claims, group))
     return out
 
 
 def figure_2_right(bench: Bench) -> StudyResult:
-    """Cronus beside the cascades of others."""
+    """Cronus, and its initialisation alone, beside the cascades of others."""
     out = StudyResult()
+
+    def points(problem: LearningProblem) -> dict[str, methods.Points]:
+        n_trees = n_trees_of(bench, problem)
+        trees, exits = dictionary(bench, problem), methods.best_blind(bench, problem, n_trees)
+        return {
+            "GBRT": methods.stagewise(bench, problem, n_trees),
+            "AND-OR": methods.tiered(bench, problem, "AndOr", trees, n_trees=n_trees),
+            "soft cascade": methods.tiered(bench, problem, "Soft", trees, n_trees=n_trees),
+            "early exit": methods.early_exits(bench, problem, exits, EXITS, n_trees=n_trees),
+            "Cronus initialisation": points_of(bench, problem, "initialised"),
+            "Cronus optimised": points_of(bench, problem, "optimised"),
+        }
+
+    def claims(group: list[LearningProblem], curves: Curves) -> list[Claim]:
+        prior = ("GBRT", "AND-OR", "soft cascade", "early exit")
+        ours = ("Cronus optimised", "Cronus initialisation")
+        return [above(mine, other, curves, group) for mine in ours for other in prior]
+
     for group in bench.ranking("binary", "small"):
-        out.uses(group[0])
-        curves: dict[str, list[Frontier]] = {}
-        for problem in group:
-            n_trees = n_trees_of(bench, problem)
-            trees, exits = dictionary(bench, problem), methods.best_blind(bench, problem, n_trees)
-            found = {
-                "GBRT": methods.stagewise(bench, problem, n_trees),
-                "AND-OR": methods.tiered(bench, problem, "AndOr", trees, n_trees=n_trees),
-                "soft cascade": methods.tiered(bench, problem, "Soft", trees, n_trees=n_trees),
-                "early exit": methods.early_exits(bench, problem, exits, EXITS, n_trees=n_trees),
-                "Cronus optimised": points_of(bench, problem, "optimised"),
-            }
-            for name, points in found.items():
-                curves.setdefault(name, []).append(curve(name, problem, points))
-        out.panels.append(FrontierPanel(group[0].key, [fronts[0] for fronts in curves.values()]))
-        out.rows += named(curve_rows(curves), group[0].name)
-        out.claims += [above("Cronus optimised", n, curves, group) for n in curves if n != "Cronus optimised"]
+        compare(out, group, points, partial(claims, group))
     return out
 
 
@@ -111,7 +111,7 @@ def figure_3(bench: Bench) -> StudyResult:
         ]
         n_first, n_last = len(left["initialised"]), len(left["optimised"])
         out.claims.append(
-            Claim(
+            fact(
                 problem.name,
                 "optimisation leaves fewer live stages (4 of 10)",
                 f"{n_first} after the initialisation, {n_last} optimised, of {methods.CRONUS_STAGES}",
@@ -121,7 +121,7 @@ def figure_3(bench: Bench) -> StudyResult:
         )
         at_half = {way: shares[min(1, len(shares) - 1)] for way, shares in left.items()}
         out.claims.append(
-            Claim(
+            fact(
                 problem.name,
                 "the optimised cascade rejects more in its first stages",
                 f"left after one live stage: {at_half['optimised']:.2f}, initialised {at_half['initialised']:.2f}",
@@ -170,14 +170,14 @@ def order_of_prices(problem: LearningProblem, what: str, shares: list[dict[float
     early, late = first_part(cheap), first_part(expensive)
     at_once = uses_expensive(shares[0])
     return [
-        Claim(
+        fact(
             problem.name,
             f"{what}: cheap features (5 and less) are extracted early, expensive ones (20 and more) gradually",
             f"of those used at all, the first stage has {early:.2f} of the cheap, {late:.2f} of the expensive",
             early > late,
             problem.is_real,
         ),
-        Claim(
+        fact(
             problem.name,
             f"{what}: some features of 100 and more are extracted by the very first stage",
             f"{'some are' if at_once else 'none is'} (half of the highest price, {max(shares[0]):g}, and more)",

@@ -17,14 +17,13 @@ import numpy as np
 from miserly.datasets import four_quadrants
 from miserly.estimators import CSTCRegressor
 from miserly.experiments import _methods as methods
+from miserly.experiments._claims import Claim, Curves, above, fact
 from miserly.experiments._features import lines_by_price, shares_by_price, used_by
-from miserly.experiments._measure import curve
 from miserly.experiments._parts import LearningProblem
-from miserly.experiments._study import Bench, Claim, Study, StudyResult, above, curve_rows, named
+from miserly.experiments._study import Bench, Study, StudyResult, compare
 from miserly.experiments.papers import cronus
-from miserly.frontiers import Frontier
 from miserly.plan import EXIT, Plan
-from miserly.report import FrontierPanel, LinePanel, TablePanel
+from miserly.report import LinePanel, TablePanel
 
 TREES, QUICK_TREES = 3000, 80
 DEPTH, QUICK_DEPTH = 10, 3
@@ -43,7 +42,7 @@ def figure_3_4(bench: Bench) -> StudyResult:
     out.rows = [{"seed": s, "cost": cost, "test_mse": mse} for s, (cost, mse) in zip(seeds, found)]
     good = sum(cost <= 12.5 and mse < 0.05 for cost, mse in found)
     out.claims = [
-        Claim(
+        fact(
             "four_quadrants",
             "no test error at the optimal cost of 12",
             f"cost at most 12.5 and error below 0.05 on {good} of {len(found)} seeds; median cost "
@@ -100,57 +99,55 @@ def cscc_plans(bench: Bench, problem: LearningProblem) -> list[Plan]:
 def figure_3_5(bench: Bench) -> StudyResult:
     """Balanced data: the tree beside one classifier, Cronus, early exits and blind boosting."""
     out = StudyResult()
+
+    def points(problem: LearningProblem) -> dict[str, methods.Points]:
+        n_trees = bench.trees(problem, TREES, QUICK_TREES)
+        exits = methods.best_blind(bench, problem, n_trees)
+        return {
+            "stage-wise regression": methods.stagewise(bench, problem, n_trees),
+            "single classifier": _cstc(bench, problem, depth=1),
+            "early exit": methods.early_exits(bench, problem, exits, n_trees=n_trees),
+            "Cronus": cronus.points_of(bench, problem, "optimised"),
+            "CSTC without fine-tuning": _cstc(bench, problem, fine_tune=False),
+            "CSTC": _cstc(bench, problem),
+        }
+
+    def claims(group: list[LearningProblem], curves: Curves) -> list[Claim]:
+        pairs = [*(("CSTC", name) for name in curves if name != "CSTC"), ("single classifier", "stage-wise regression")]
+        return [above(a, b, curves, group) for a, b in pairs]
+
     for group in bench.ranking("plain", "small"):
-        out.uses(group[0])
-        curves: dict[str, list[Frontier]] = {}
-        for problem in group:
-            n_trees = bench.trees(problem, TREES, QUICK_TREES)
-            exits = methods.best_blind(bench, problem, n_trees)
-            found = {
-                "stage-wise regression": methods.stagewise(bench, problem, n_trees),
-                "single classifier": _cstc(bench, problem, depth=1),
-                "early exit": methods.early_exits(bench, problem, exits, n_trees=n_trees),
-                "Cronus": cronus.points_of(bench, problem, "optimised"),
-                "CSTC without fine-tuning": _cstc(bench, problem, fine_tune=False),
-                "CSTC": _cstc(bench, problem),
-            }
-            for name, points in found.items():
-                curves.setdefault(name, []).append(curve(name, problem, points))
-        out.panels.append(FrontierPanel(group[0].key, [fronts[0] for fronts in curves.values()]))
-        out.rows += named(curve_rows(curves), group[0].name)
-        out.claims += [above("CSTC", name, curves, group) for name in curves if name != "CSTC"]
-        out.claims.append(above("single classifier", "stage-wise regression", curves, group))
+        compare(out, group, points, partial(claims, group))
     return out
 
 
 def figure_3_6(bench: Bench) -> StudyResult:
     """Skewed data: CSCC beside the other cascades and the tree."""
     out = StudyResult()
-    for group in bench.ranking("binary", "small"):
-        out.uses(group[0])
-        curves: dict[str, list[Frontier]] = {}
-        for problem in group:
-            n_trees = cronus.n_trees_of(bench, problem)
-            trees, exits = cronus.dictionary(bench, problem), methods.best_blind(bench, problem, n_trees)
-            drawn, deviations = methods.adaboost_rs(bench, problem, n_trees)
-            out.rows += [
-                {"data": problem.key, "method": "AdaBoostRS, deviation over draws", "test_cost": cost, "test": quality}
-                for cost, quality in deviations
-            ]
-            found = {
-                "AdaBoostRS": drawn,
-                "AND-OR": methods.tiered(bench, problem, "AndOr", trees, n_trees=n_trees),
-                "early exit": methods.early_exits(bench, problem, exits, n_trees=n_trees),
-                "CSTC": _cstc(bench, problem),
-                "Cronus": cronus.points_of(bench, problem, "optimised"),
-                "CSCC": methods.measured(bench, problem, "cscc", cscc_plans(bench, problem)),
-            }
-            for name, points in found.items():
-                curves.setdefault(name, []).append(curve(name, problem, points))
-        out.panels.append(FrontierPanel(group[0].key, [fronts[0] for fronts in curves.values()]))
-        out.rows += named(curve_rows(curves), group[0].name)
+
+    def points(problem: LearningProblem) -> dict[str, methods.Points]:
+        n_trees = cronus.n_trees_of(bench, problem)
+        trees, exits = cronus.dictionary(bench, problem), methods.best_blind(bench, problem, n_trees)
+        drawn, deviations = methods.adaboost_rs(bench, problem, n_trees)
+        out.rows += [
+            {"data": problem.key, "method": "AdaBoostRS, deviation over draws", "test_cost": cost, "test": quality}
+            for cost, quality in deviations
+        ]
+        return {
+            "AdaBoostRS": drawn,
+            "AND-OR": methods.tiered(bench, problem, "AndOr", trees, n_trees=n_trees),
+            "early exit": methods.early_exits(bench, problem, exits, n_trees=n_trees),
+            "CSTC": _cstc(bench, problem),
+            "Cronus": cronus.points_of(bench, problem, "optimised"),
+            "CSCC": methods.measured(bench, problem, "cscc", cscc_plans(bench, problem)),
+        }
+
+    def claims(group: list[LearningProblem], curves: Curves) -> list[Claim]:
         pairs = [("CSCC", name) for name in ("Cronus", "CSTC", "AND-OR", "AdaBoostRS", "early exit")]
-        out.claims += [above(a, b, curves, group) for a, b in (*pairs, ("Cronus", "CSTC"))]
+        return [above(a, b, curves, group) for a, b in (*pairs, ("Cronus", "CSTC"))]
+
+    for group in bench.ranking("binary", "small"):
+        compare(out, group, points, partial(claims, group))
     return out
 
 
@@ -200,7 +197,7 @@ def figure_3_7(bench: Bench) -> StudyResult:
     expensive = max(out.rows, key=lambda row: row["price"])["price"]
     always = all(row["share"] > 0 for row in out.rows if row["price"] == expensive)
     out.claims.append(
-        Claim(
+        fact(
             problem.name,
             "the one feature of price 200 is extracted at all depths",
             f"{'it is' if always else 'it is not'} (the highest price: {expensive:g})",
@@ -233,7 +230,7 @@ def figure_3_8(bench: Bench) -> StudyResult:
         at_once = bool(shares) and cronus.uses_expensive(shares[0])
         expected = name != "AND-OR"
         out.claims.append(
-            Claim(
+            fact(
                 problem.name,
                 f"{name} {'extracts' if expected else 'cannot extract'} features of 100 and more at its first node",
                 f"{'it does' if at_once else 'it does not'} (precision@5 {points[near][1]:.3f} on validation)",
@@ -269,7 +266,7 @@ def figure_3_9(bench: Bench) -> StudyResult:
         off = [float(shared[gap == d].mean()) for d in range(1, len(order))]
         falls = len(off) > 1 and off[-1] <= off[0]
         out.claims.append(
-            Claim(
+            fact(
                 problem.name,
                 "leaves share fewer features the further their average labels are apart (the most different 64 %)",
                 "mean share by distance: " + ", ".join(f"{v:.2f}" for v in off) if off else "one leaf only",

@@ -19,7 +19,8 @@ from sklearn.svm import SVC
 from miserly.baselines import ReducedSVC
 from miserly.datasets import circle
 from miserly.estimators import CompressedSVC
-from miserly.experiments._study import Bench, Claim, Study, StudyResult
+from miserly.experiments._claims import fact
+from miserly.experiments._study import Bench, Study, StudyResult
 from miserly.experiments._svm_sets import TASKS, SvmTask
 from miserly.report import CloudPanel, LinePanel
 
@@ -38,15 +39,15 @@ def figure_4_2(bench: Bench) -> StudyResult:
     out.rows = [dict(zip(("seed", "vectors", "picked", "moved", "drop"), (s, *f))) for s, f in zip(seeds, found)]
     n, picked, moved, drop = np.median(found, axis=0)
     out.claims = [
-        Claim("circle", "the full machine has 248 support vectors", f"median {n:.0f}", 150 <= n <= 350, True),
-        Claim(
+        fact("circle", "the full machine has 248 support vectors", f"median {n:.0f}", 150 <= n <= 350, True),
+        fact(
             "circle",
             "8 moved vectors have nearly the boundary of the full machine",
             f"agreement near the data {moved:.3f}, accuracy lost {100 * drop:.2f} points",
             moved >= 0.97,
             True,
         ),
-        Claim(
+        fact(
             "circle",
             "8 vectors that LARS picks do not",
             f"agreement near the data {picked:.3f} (coefficients refitted)",
@@ -108,7 +109,7 @@ def figure_4_3(bench: Bench) -> StudyResult:
         ]
         tenth = found["curves"]["CVM"][-1]
         out.claims.append(
-            Claim(
+            fact(
                 name,
                 "the accuracy of the full machine with 10 % of its vectors",
                 f"{tenth:.4f}, full {full:.4f} ({found['n']} vectors)",
@@ -121,7 +122,7 @@ def figure_4_3(bench: Bench) -> StudyResult:
             for i in range(len(sizes))
         ]
         shown = "; ".join(f"{n} {', '.join(f'{a:.3f}' for a in c)}" for n, c in found["curves"].items())
-        out.claims.append(Claim(name, "CVM is above all others at 1, 3 and 10 %", shown, all(above), True))
+        out.claims.append(fact(name, "CVM is above all others at 1, 3 and 10 %", shown, all(above), True))
     return out
 
 

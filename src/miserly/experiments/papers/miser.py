@@ -9,13 +9,15 @@ Figure 3 (Scene-15) is in `scenes`.
 
 from __future__ import annotations
 
+from functools import partial
+
 from miserly.experiments import _methods as methods
+from miserly.experiments._claims import Claim, Curves, above, fact, factor
 from miserly.experiments._features import lines_by_price, shares_by_price, used_by
 from miserly.experiments._measure import best, cost_share, curve
 from miserly.experiments._parts import LearningProblem
-from miserly.experiments._study import Bench, Claim, Study, StudyResult, above, curve_rows, factor, named
-from miserly.frontiers import Frontier
-from miserly.report import FrontierPanel, LinePanel
+from miserly.experiments._study import Bench, Study, StudyResult, compare, curve_rows, named
+from miserly.report import LinePanel
 
 LAMBDAS = (1 / 16, 1 / 4, 1 / 2, 1.0, 2.0, 4.0)
 SUBSETS = (1.0, 20.0, 100.0, 200.0)
@@ -48,7 +50,7 @@ def _gradual(problem: LearningProblem, chosen: list) -> Claim:
     expensive = chosen[0]
     cheap = [p for p in chosen[1:] if p[3] >= 0.98 * expensive[3]]
     share = min((p[2] / expensive[2] for p in cheap), default=1.0)
-    return Claim(
+    return fact(
         problem.name,
         "as λ grows NDCG@5 drops very gradually, the cost drastically",
         f"98 % of the NDCG@5 of λ = 0 at {share:.2f} of its cost",
@@ -60,30 +62,28 @@ def _gradual(problem: LearningProblem, chosen: list) -> Claim:
 def figure_1_right(bench: Bench) -> StudyResult:
     """The trade-off beside prior work."""
     out = StudyResult()
-    for group in bench.ranking("graded", "small"):
-        out.uses(group[0])
-        curves: dict[str, list[Frontier]] = {}
-        full = []
-        for problem in group:
-            n_trees = bench.trees(problem, TREES, QUICK_TREES)
-            found = {
-                "stage-wise regression": methods.stagewise(bench, problem, n_trees),
-                "feature subsets": methods.subsets(bench, problem, n_trees, _subset_prices(problem)),
-                "early exit": methods.early_exits(
-                    bench, problem, methods.best_blind(bench, problem, n_trees), n_trees=n_trees
-                ),
-                "Cronus optimised": cronus(bench, problem),
-                "Greedy Miser": methods.miser(bench, problem, n_trees, LAMBDAS),
-            }
-            full.append(best(found["stage-wise regression"]))
-            for name, points in found.items():
-                curves.setdefault(name, []).append(curve(name, problem, points))
-        out.panels.append(FrontierPanel(group[0].key, [fronts[0] for fronts in curves.values()]))
-        out.rows += named(curve_rows(curves), group[0].name)
+
+    def points(problem: LearningProblem) -> dict[str, methods.Points]:
+        n_trees = bench.trees(problem, TREES, QUICK_TREES)
+        exits = methods.best_blind(bench, problem, n_trees)
+        return {
+            "stage-wise regression": methods.stagewise(bench, problem, n_trees),
+            "feature subsets": methods.subsets(bench, problem, n_trees, _subset_prices(problem)),
+            "early exit": methods.early_exits(bench, problem, exits, n_trees=n_trees),
+            "Cronus optimised": cronus(bench, problem),
+            "Greedy Miser": methods.miser(bench, problem, n_trees, LAMBDAS),
+        }
+
+    def claims(group: list[LearningProblem], curves: Curves) -> list[Claim]:
+        found = []
+        full = [best(methods.stagewise(bench, p, bench.trees(p, TREES, QUICK_TREES))) for p in group]
         for name, goal in (("Greedy Miser", 0.10), ("Cronus optimised", 0.25), ("early exit", 0.50)):
             shares = [cost_share(front, ref, SLACK) for front, ref in zip(curves[name], full)]
-            out.claims.append(factor(name, shares, goal, group, SLACK))
-        out.claims += [above("Greedy Miser", n, curves, group) for n in curves if n != "Greedy Miser"]
+            found.append(factor(name, shares, goal, group, SLACK))
+        return found + [above("Greedy Miser", n, curves, group) for n in curves if n != "Greedy Miser"]
+
+    for group in bench.ranking("graded", "small"):
+        compare(out, group, points, partial(claims, group))
     return out
 
 
@@ -129,14 +129,14 @@ def figure_2(bench: Bench) -> StudyResult:
     expensive, cheap = max(shares[0]), min(shares[0])
     middle = len(shares) // 2
     out.claims = [
-        Claim(
+        fact(
             problem.name,
             "the one feature of price 200 is extracted at every λ",
             f"price {expensive:g}, the highest: used at {sum(s[expensive] > 0 for s in shares)} of {len(shares)} λ",
             all(s[expensive] > 0 for s in shares),
             problem.is_real,
         ),
-        Claim(
+        fact(
             problem.name,
             "cheap features (price 1) stay as λ grows, expensive ones (20 and more) go",
             f"from λ = 0 to the middle λ: price {cheap:g} {shares[0][cheap]:.2f} → {shares[middle][cheap]:.2f}, "

@@ -34,9 +34,10 @@ from miserly.baselines import EarlyExitClassifier
 from miserly.costs import CostTable
 from miserly.estimators import GreedyMiserClassifier
 from miserly.experiments import _methods as methods
+from miserly.experiments._claims import Claim, above, fact
 from miserly.experiments._measure import Figures, best, cost_share, curve, figures, staged_figures
 from miserly.experiments._parts import DataPart, DataSplit, LearningProblem
-from miserly.experiments._study import Bench, Claim, Study, StudyResult, above, curve_rows, named
+from miserly.experiments._study import Bench, Study, StudyResult, curve_rows, named
 from miserly.frontiers import Frontier
 from miserly.metrics import get_metric
 from miserly.plan import Plan
@@ -394,14 +395,14 @@ def half_the_cost(
     sees = f"{svm} {full[3]:.3f} for {full[2]:.3f} s; {miser} {within:.3f} within half of it, {most[3]:.3f} for "
     sees += f"{most[2]:.3f} s; to {1 - SLACK:.0%} of the SVM's on validation {found}"
     says = "the accuracy of the SVM with the averaged kernel at half of its cost"
-    return Claim(group[0].name, says, sees, share <= GOAL, group[0].is_real)
+    return fact(group[0].name, says, sees, share <= GOAL, group[0].is_real)
 
 
 def _high(means: Mapping[str, methods.Points], group: Sequence[LearningProblem]) -> Claim:
     [svm], stagewise = means[SVM], best(means[STAGEWISE])
     sees = f"{svm[3]:.3f} and {stagewise[3]:.3f}"
     says = "the SVM and stage-wise regression both achieve high accuracy (within 5 points)"
-    return Claim(group[0].name, says, sees, abs(svm[3] - stagewise[3]) <= 0.05, group[0].is_real)
+    return fact(group[0].name, says, sees, abs(svm[3] - stagewise[3]) <= 0.05, group[0].is_real)
 
 
 # ---- figure 2.9 ---------------------------------------------------------------------------------------------------
