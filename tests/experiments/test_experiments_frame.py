@@ -258,7 +258,7 @@ def test_a_study_writes_its_files(tmp_path):
 def test_every_figure_of_the_papers_is_there():
     expected = {"miser-1-left", "miser-1-right", "miser-2", "cronus-2-left", "cronus-2-right", "cronus-3", "cronus-4"}
     expected |= {f"thesis-{n}" for n in ("2.7", "2.8", "2.9", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9", "4.2", "4.3")}
-    expected |= {"miser-3", "astc-3", "astc-table-1", "astc-table-2", "combinations"}
+    expected |= {"miser-3", "astc-3", "astc-table-1", "astc-table-2", "combinations", "family", "afr-anytime"}
     assert expected <= set(STUDIES)
 
 

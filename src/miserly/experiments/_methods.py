@@ -58,15 +58,15 @@ def metric_on(problem: LearningProblem, part: DataPart) -> Metric:
 # ---- boosting -----------------------------------------------------------------------------------------------------
 
 
-def blind(bench: Bench, problem: LearningProblem, n_trees: int, loss: str = "auto") -> Plan:
+def blind(bench: Bench, problem: LearningProblem, n_trees: int, loss: str = "auto", **more: Any) -> Plan:
     """Stage-wise regression (GBRT), blind to cost: squared loss, also of two classes, unless a loss is named."""
 
     kinds = baselines.StagewiseRegressor, baselines.StagewiseClassifier
-    return _boosted(bench, "blind boosting", problem, kinds, n_trees=n_trees, loss=loss)
+    return _boosted(bench, "blind boosting", problem, kinds, n_trees=n_trees, loss=loss, **more)
 
 
 def _boosted(
-    bench: Bench, name: str, problem: LearningProblem, kinds: tuple[Any, Any], n_trees: int, loss: str, **more: float
+    bench: Bench, name: str, problem: LearningProblem, kinds: tuple[Any, Any], n_trees: int, loss: str, **more: Any
 ) -> Plan:
     """Boosting of the papers' shape, as a regressor of grades or a classifier."""
 
@@ -76,10 +76,9 @@ def _boosted(
             problem.costs,
             n_estimators=n_trees,
             learning_rate=RATE,
-            max_depth=DEPTH,
             min_samples_leaf=problem.min_samples_leaf,
             loss=loss,
-            **more,
+            **{"max_depth": DEPTH, **more},
         )
         return fitted(model, problem).plan_
 
@@ -362,6 +361,32 @@ def afr(bench: Bench, problem: LearningProblem, **settings: Any) -> Points:
         return staged_figures(plan, problem)
 
     return bench.record("afr", problem, make, **settings)
+
+
+def anytime_miser(bench: Bench, problem: LearningProblem) -> Points:
+    """The anytime miser: one fit, its stages the points."""
+
+    def make() -> Points:
+        model = estimators.AnytimeMiserClassifier(problem.costs, loss="squared_hinge", max_leaf_nodes=8)
+        return staged_figures(fitted(model, problem).plan_, problem)
+
+    return bench.record("anytime miser", problem, make)
+
+
+def astc(bench: Bench, problem: LearningProblem, depth: int, trees: Plan | None = None, soft: bool = False) -> Points:
+    """ASTC over one budget for all nodes."""
+    kind = pick("ASTC", problem, estimators)
+
+    def one(budget: float) -> Figures:
+        model = kind(problem.costs, budget, depth, soft, dictionary=trees)
+        return figures(fitted(model, problem).plan_, problem)
+
+    budgets = kind(problem.costs).suggest_grid(problem.split.train.y, 2 * bench.n_points)
+    over = {} if trees is None else {"trees": _digest(trees)}
+    return [
+        bench.record("astc", problem, partial(one, float(b)), depth=depth, soft=soft, budget=float(b), **over)
+        for b in budgets
+    ]
 
 
 def weighted_l1(bench: Bench, problem: LearningProblem) -> Points:

@@ -32,6 +32,7 @@ QUERIES: dict[Size, tuple[int, int, int]] = {
     "afr": (2000, 2002, 2001),
 }
 QUICK_QUERIES = (200, 150, 300)
+DRAWN_QUERIES = (600, 500, 1000)
 SMALL_SHARES = np.array([141397, 146769, 184968]) / 473134
 YAHOO_TIERS = (5.0, 20.0, 50.0, 150.0, 200.0)
 NOT_IN_THE_SET = 10_000
@@ -153,6 +154,22 @@ def _later(read: Callable[[int], DataSplit], i: int) -> Callable[[], DataSplit]:
     return lambda: read(i)
 
 
+def yahoo_draws(n_draws: int, quick: bool) -> list[LearningProblem]:
+    """Several draws of `yahoo_like`, relevant or not, the latter ten times: a skewed set with splits to compare on."""
+    queries = QUICK_QUERIES if quick else DRAWN_QUERIES
+    costs = yahoo_like(1, seed=0).costs
+
+    def draw(i: int) -> DataSplit:
+        drawn = [yahoo_like(n, seed=1000 + 3 * i + k) for k, n in enumerate(queries)]
+        return DataSplit(*(binary(DataPart(d.X, d.y.astype(np.float64), d.qid)) for d in drawn))
+
+    name, metric = f"yahoo_like {'quick ' if quick else ''}draws", get_metric(METRICS["binary"])
+    return [
+        LearningProblem(name, i, metric, costs, _later(draw, i), "Yahoo! LTRC", False, tiers=YAHOO_TIERS, **FEW)
+        for i in range(n_draws)
+    ]
+
+
 # ---- classes ------------------------------------------------------------------------------------------------------
 
 
@@ -172,6 +189,23 @@ def thyroid(folder: Path | None, n_splits: int) -> list[LearningProblem]:
         LearningProblem("ann-thyroid", i, metric, costs, _later(split, i), overlap=0.25, min_samples_leaf=5, **FEW)
         for i in range(n_splits)
     ]
+
+
+def letter_halves(folder: Path | None, n_splits: int) -> list[LearningProblem]:
+    """The first half of the alphabet against the second; every feature at a price of 1."""
+    file = None if folder is None else folder / "letter" / "letter-recognition.data.gz"
+    if file is None or not file.exists():
+        return []
+
+    def split(i: int) -> DataSplit:
+        with gzip.open(file, "rt") as lines:
+            cells = [line.strip().split(",") for line in lines]
+        cells = [c for c in cells if len(c) == 17 and len(c[0]) == 1]
+        X, y = np.array([c[1:] for c in cells], float), np.array([c[0] <= "M" for c in cells]).astype(int)
+        return _shuffled(X, y, i)
+
+    costs, metric = CostTable.per_feature(np.ones(16), unit="features"), get_metric("accuracy")
+    return [LearningProblem("letter", i, metric, costs, _later(split, i), overlap=0.25) for i in range(n_splits)]
 
 
 def covertype(folder: Path | None, quick: bool) -> LearningProblem | None:

@@ -18,7 +18,6 @@ from miserly.costs import set_bits
 from miserly.estimators import ASTCClassifier, CSTCClassifier
 from miserly.experiments import _methods as methods
 from miserly.experiments._claims import Claim, Curves, above, fact
-from miserly.experiments._measure import figures
 from miserly.experiments._parts import LearningProblem
 from miserly.experiments._sets import covertype, own_table, yahoo
 from miserly.experiments._study import Bench, Study, StudyResult, compare
@@ -49,8 +48,8 @@ def figure_3(bench: Bench) -> StudyResult:
         return {
             "cost-weighted l1": methods.weighted_l1(bench, problem),
             "CSTC": methods.measured(bench, problem, "cstc raw", plans),
-            "ASTC": _astc(bench, problem, depth, soft=False),
-            "ASTC, soft": _astc(bench, problem, depth, soft=True),
+            "ASTC": methods.astc(bench, problem, depth),
+            "ASTC, soft": methods.astc(bench, problem, depth, soft=True),
         }
 
     def claims(group: list[LearningProblem], curves: Curves) -> list[Claim]:
@@ -64,19 +63,6 @@ def figure_3(bench: Bench) -> StudyResult:
     for group in groups(bench):
         compare(out, group, points, partial(claims, group))
     return out
-
-
-def _astc(bench: Bench, problem: LearningProblem, depth: int, soft: bool) -> methods.Points:
-    """ASTC over one budget for all nodes."""
-
-    def one(budget: float) -> Any:
-        model = ASTCClassifier(problem.costs, budget, depth, soft)
-        return figures(methods.fitted(model, problem).plan_, problem)
-
-    budgets = ASTCClassifier(problem.costs).suggest_grid(problem.split.train.y, 2 * bench.n_points)
-    return [
-        bench.record("astc", problem, partial(one, float(b)), depth=depth, soft=soft, budget=float(b)) for b in budgets
-    ]
 
 
 # ---- tables 1 and 2 -----------------------------------------------------------------------------------------------
