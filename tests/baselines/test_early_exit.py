@@ -95,9 +95,10 @@ def test_queries_do_not_see_each_other(rule):
         assert np.array_equal(mixed[1::2], method(other))
 
 
-def test_a_budget_stops_before_the_purchase():
+def test_a_budget_skips_the_purchase():
+    """The last trees are evaluated for nothing, with the feature that does not fit missing."""
     model = ranker("proximity", 2.0).fit(DOCUMENTS, GRADES)
-    assert model.predict_cost(DOCUMENTS, budget=50.0).tolist() == [12.0, 12.0, 12.0, 1.5, 12.0]
+    assert model.predict_cost(DOCUMENTS, budget=50.0).tolist() == [12.5, 12.5, 12.5, 1.5, 12.0]
     assert model.predict(DOCUMENTS, budget=50.0).tolist() == [3, 3.5, 2.5, 0, 2]
     assert np.argsort(-model.rank_score(DOCUMENTS, budget=50.0)).tolist() == [1, 0, 2, 4, 3]
 

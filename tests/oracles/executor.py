@@ -27,6 +27,8 @@ class Row:
     exit: list[int]
     owned: set[str] = field(default_factory=set)
     evaluated: set[int] = field(default_factory=set)
+    answered: set[int] = field(default_factory=set)
+    is_skipping: bool = False
     tier: int = 0
     out_of_budget: bool = False
 
@@ -65,22 +67,27 @@ def features_bought(plan, row):
 
 def _fresh(plan, x):
     k = len(plan.prior)
-    return Row([float(v) for v in x], [float(p) for p in plan.prior], [1.0] * k, [0.0] * k, [EXIT] * len(plan.roots))
+    x = [float(v) for v in x]
+    for i, name in enumerate(plan.costs.features):
+        x[i] = math.nan if name in plan.unavailable else x[i]
+        x[i] = float(plan.means[i]) if plan.means is not None and math.isnan(x[i]) else x[i]
+    return Row(x, [float(p) for p in plan.prior], [1.0] * k, [0.0] * k, [EXIT] * len(plan.roots))
 
 
 def _run_query(plan, rows, budget, charge):
     for number, root in enumerate(plan.roots):
         place = [root] * len(rows)
+        for row in rows:
+            row.is_skipping = False
         for k, node in enumerate(plan.nodes):
             here = []
             for i, row in enumerate(rows):
                 if place[i] != k:
                     continue
-                try:
-                    _pay(plan, node, row, budget, charge)
-                except CannotPay:
-                    row.out_of_budget = True
+                if not _enter(plan, node, row, budget, charge):
                     place[i] = EXIT
+                    if row.is_skipping and node.gate.kind in ("open", "confidence"):
+                        place[i] = node.passed if _gate(plan, node.gate, [row], [None])[0] else node.failed
                     continue
                 here.append((i, row, _score(plan, node, row)))
                 row.exit[number] = k
@@ -98,20 +105,77 @@ def _buy(plan, row, acquisitions, learners, budget):
         raise CannotPay
 
 
-def _pay(plan, node, row, budget, charge):
+def _enter(plan, node, row, budget, charge):
+    """Buy what the node needs, or what of it fits the budget; tells whether the row is scored by the node.
+
+    Features that do not fit are missing, or have the mean of the training rows. A node that would replace an answer
+    that the row has is bought whole or skipped, and so are the nodes that add to it.
+    """
+    replaces = node.combine == "replace"
+    if row.is_skipping and not replaces:
+        row.out_of_budget = True
+        return False
+    is_whole = replaces and set(node.outputs) <= row.answered
+    try:
+        missed = _pay(plan, node, row, budget, charge, is_whole)
+    except CannotPay:
+        row.out_of_budget, row.is_skipping = True, is_whole
+        return False
+    row.out_of_budget |= missed
+    row.is_skipping = False
+    row.answered |= set(node.outputs) if len(node.learners) else set()
+    return True
+
+
+def _pay(plan, node, row, budget, charge, is_whole):
+    """Buy; tells whether some features did not fit."""
     learners = [int(t) for t in node.learners]
+    missed = False
     if charge == "path" and isinstance(plan.dictionary, Trees):
         _buy(plan, row, (), learners, budget)
         for t in learners:
-            for feature in _path(plan.dictionary, t, row.x)[0]:
-                _buy(plan, row, _needs(plan, feature), (), budget)
-        return
-    wanted = {a for t in learners for f in _features(plan.dictionary, t) for a in _needs(plan, f)}
-    _buy(plan, row, wanted, learners, budget)
+            missed |= _walk_tree(plan, t, row, budget, is_whole)
+        return missed
+    features = [f for t in learners for f in _features(plan.dictionary, t)]
+    try:
+        _buy(plan, row, {a for f in features for a in _needs(plan, f)}, learners, budget)
+    except CannotPay:
+        if is_whole or not (isinstance(plan.dictionary, Trees) or plan.means is not None):
+            raise
+        _buy(plan, row, (), learners, budget)
+        for f in features:
+            missed |= not _could_buy(plan, row, f, budget)
+    return missed
+
+
+def _could_buy(plan, row, feature, budget):
+    """Buy a feature if it fits; if not, the row never knows it."""
+    try:
+        _buy(plan, row, _needs(plan, feature), (), budget)
+    except CannotPay:
+        row.x[feature] = math.nan if plan.means is None else float(plan.means[feature])
+        return False
+    return True
+
+
+def _walk_tree(plan, t, row, budget, is_whole):
+    trees, missed = plan.dictionary, False
+    at = int(trees.start[t])
+    while trees.left[at] != at:
+        feature = int(trees.feature[at])
+        if is_whole:
+            _buy(plan, row, _needs(plan, feature), (), budget)
+        else:
+            missed |= not _could_buy(plan, row, feature, budget)
+        value = row.x[feature]
+        right = bool(trees.missing_right[at]) if math.isnan(value) else value > trees.threshold[at]
+        at = int(trees.left[at]) + right
+    return missed
 
 
 def _needs(plan, feature):
-    return plan.costs.needs[plan.costs.features[feature]]
+    name = plan.costs.features[feature]
+    return () if name in plan.unavailable else plan.costs.needs[name]
 
 
 def _features(dictionary, t):
@@ -238,3 +302,13 @@ def assert_run_is(plan, result, rows, at=slice(None)):
     np.testing.assert_array_equal(result.tier[at], [r.tier for r in rows])
     np.testing.assert_array_equal(result.out_of_budget[at], [r.out_of_budget for r in rows])
     np.testing.assert_array_equal(result.z[at], np.array([r.z for r in rows]))
+
+
+def cut_or_refused(plan, budget):
+    """The plan cut to a budget, or nothing where it says to use `predict`."""
+    try:
+        return plan.truncate(budget)
+    except ValueError as error:
+        if "predict(X, budget=...)" not in str(error):
+            raise
+        return None

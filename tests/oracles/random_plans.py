@@ -46,14 +46,16 @@ def random_plan(seed, *, kind=None, queries=None, charge="learner"):
     )
     classes = np.array(["x", "y", "z"][:n_classes]) if n_classes else None
     prior = _grid(rng, n_outputs)
-    return Plan(costs, dictionary, tuple(nodes), prior, link, classes, roots, charge)
+    means = None if kind == "trees" or rng.random() < 0.3 else _grid(rng, d)
+    away = () if rng.random() < 0.7 or (kind != "trees" and means is None) else costs.features[:1]
+    return Plan(costs, dictionary, tuple(nodes), prior, link, classes, roots, charge, means=means, unavailable=away)
 
 
 def random_rows(plan, seed, n=12):
     """Rows on a grid with ties, and interleaved query ids. Values are missing only where trees read them."""
     rng = np.random.default_rng(seed + 1)
     X = _grid(rng, (n, len(plan.costs.features)))
-    if plan.dictionary.kind == "trees" and rng.random() < 0.7:
+    if (plan.dictionary.kind == "trees" or plan.means is not None) and rng.random() < 0.7:
         X[rng.random(X.shape) < 0.25] = np.nan
     return X, rng.integers(0, 3, n)
 

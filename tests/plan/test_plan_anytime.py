@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from miserly.checks import check_plan
 from miserly.plan import EXIT, Gate
 from miserly.plan._run import Run
+from oracles.executor import assert_run_is, cut_or_refused, execute
 from oracles.hand_built import PLANS, rows
 from oracles.random_plans import random_budgets, random_plan, random_rows
 
@@ -114,7 +115,11 @@ def test_a_chain_cut_to_a_budget_stops_as_within_it(seed, confidence):
     X, _ = random_rows(plan, seed)
     stopping = plan.stopping(confidence)
     for budget in random_budgets(plan, X, None, seed):
-        a, b = stopping.truncate(budget).run(X), plan.run(X, None, budget, confidence=confidence)
+        cut = cut_or_refused(stopping, budget)
+        if cut is None:  # a stage that does not fit is skipped by rows that may leave there
+            assert any(node.combine == "replace" for node in plan.nodes)
+            continue
+        a, b = cut.run(X), plan.run(X, None, budget, confidence=confidence)
         for what in ("score", "z", "cost"):
             np.testing.assert_array_equal(getattr(a, what), getattr(b, what))
 
@@ -144,15 +149,9 @@ def test_what_is_replaced_need_not_be_run(seed):
     """Stage by stage nothing is left out: the same answers, costs and exits, at any budget."""
     plan = replacing_chain(seed)
     X, _ = random_rows(plan, seed)
-    stages = list(plan.stages(X))
-    assert_same(plan.run(X), stages[-1])
-    prices = [stage.cost[0] for stage in stages]
+    assert_same(plan.run(X), list(plan.stages(X))[-1])
     for budget in random_budgets(plan, X, None, seed):
-        affordable = [stage for stage, price in zip(stages, prices) if price <= budget]
-        result = plan.run(X, None, budget)
-        assert (result.out_of_budget == (len(affordable) < len(stages))).all()
-        if affordable:
-            assert_same(replace(result, out_of_budget=affordable[-1].out_of_budget), affordable[-1])
+        assert_run_is(plan, plan.run(X, None, budget), execute(plan, X, None, budget))
 
 
 def test_an_answer_takes_its_last_stage_only():
@@ -163,5 +162,5 @@ def test_an_answer_takes_its_last_stage_only():
     )
     plan.run(rows(3))
     [(stages, shorter)] = plan.briefs.items()
-    assert stages == len(plan.nodes) > 1
+    assert len(stages) == len(plan.nodes) > 1
     assert len(shorter.nodes) == 1

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from miserly.plan import Gate, Node, Plan
 from miserly.plan._run import Run, _Batch
-from oracles.executor import execute, features_bought
+from oracles.executor import cut_or_refused, execute, features_bought
 from oracles.hand_built import COSTS, PLANS, RAW, rows
 from oracles.random_plans import random_budgets, random_plan, random_rows
 
@@ -115,15 +115,6 @@ def test_a_plan_cut_to_a_budget_answers_as_within_it(name):
             np.testing.assert_array_equal(getattr(a, what), getattr(b, what))
         np.testing.assert_array_equal(cut.predict(X, qid), plan.predict(X, qid, budget))
         assert (a.cost <= max(budget, 0.0)).all()
-
-
-def cut_or_refused(plan, budget):
-    try:
-        return plan.truncate(budget)
-    except ValueError as error:
-        if "predict(X, budget=...)" not in str(error):
-            raise
-        return None
 
 
 @settings(max_examples=100, deadline=None)

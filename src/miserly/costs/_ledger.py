@@ -7,7 +7,7 @@ of Python integers. Rows that bought the same things share one account; totals a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,6 +49,18 @@ class Ledger:
             self._accounts[owned, evaluated] = known
         return known
 
+    def within(self, account: Account, sets: Iterable[int], budget: float) -> Account:
+        """The account after buying, one after the other, each set of acquisitions that still fits the budget.
+
+        A set that does not fit is skipped. It would not fit later either: what is bought meanwhile can only raise the
+        total that would come of it.
+        """
+        for acquisitions in sets:
+            after = self.after(account, acquisitions)
+            if after.total <= budget:
+                account = after
+        return account
+
     def price(self, acquisitions: int, learners: int = 0) -> float:
         """What a set costs a row that owns nothing."""
         paid = [self._prices[a] for a in set_bits(acquisitions)]
@@ -65,23 +77,33 @@ class RowAccounts:
         self.accounts: list[Account] = [ledger.empty]
         self._number: dict[Account, int] = {ledger.empty: 0}
 
-    def buy(
-        self, rows: NDArray[np.intp], acquisitions: int, learners: int = 0, budget: float = math.inf
-    ) -> NDArray[np.bool_]:
-        """Buy one set for these rows where the total stays within the budget; tells for which rows it did."""
+    def change(self, rows: NDArray[np.intp], rule: Callable[[Account], tuple[Account, int]]) -> NDArray[np.int8]:
+        """Give each row the account that a rule makes of its present one; returns the rule's second result per row."""
         numbers, kind = self.of_row[rows], np.zeros(len(rows), np.intp)
         if (numbers == numbers[:1]).all():
             numbers = numbers[:1]
         else:
             numbers, kind = np.unique(numbers, return_inverse=True)
-        return self._settle(
-            rows, kind, [self.ledger.after(self.accounts[n], acquisitions, learners) for n in numbers], budget
-        )
+        found = [rule(self.accounts[n]) for n in numbers]
+        self.of_row[rows] = np.fromiter((self._intern(after) for after, _ in found), np.int32, len(found))[kind]
+        return np.fromiter((outcome for _, outcome in found), np.int8, len(found))[kind]
+
+    def buy(
+        self, rows: NDArray[np.intp], acquisitions: int, learners: int = 0, budget: float = math.inf
+    ) -> NDArray[np.bool_]:
+        """Buy one set for these rows where the total stays within the budget; tells for which rows it did."""
+
+        def rule(account: Account) -> tuple[Account, int]:
+            after = self.ledger.after(account, acquisitions, learners)
+            return (after, 1) if after.total <= budget else (account, 0)
+
+        return self.change(rows, rule).astype(bool)
 
     def buy_each(
         self, rows: NDArray[np.intp], words: NDArray[np.uint64], learners: int = 0, budget: float = math.inf
     ) -> NDArray[np.bool_]:
-        """Buy for each row its own set, given as 64-bit words, and evaluate these learners for all."""
+        """Buy for each row its own set, given as 64-bit words, and evaluate these learners for it, where the total
+        stays within the budget; tells for which rows it did."""
         keys = np.column_stack([self.of_row[rows].astype(np.uint64), words])
         kinds, kind = np.unique(np.ascontiguousarray(keys).view(f"V{keys.shape[1] * 8}"), return_inverse=True)
         table = kinds.view(np.uint64).reshape(len(kinds), keys.shape[1])
@@ -89,20 +111,15 @@ class RowAccounts:
             self.ledger.after(self.accounts[int(line[0])], int.from_bytes(line[1:].tobytes(), "little"), learners)
             for line in table
         ]
-        return self._settle(rows, kind.ravel(), after, budget)
-
-    def totals(self) -> NDArray[np.float64]:
-        """What each row paid."""
-        return np.array([a.total for a in self.accounts])[self.of_row]
-
-    def _settle(
-        self, rows: NDArray[np.intp], kind: NDArray[np.intp], after: list[Account], budget: float
-    ) -> NDArray[np.bool_]:
-        """Move each row to the account of its kind where that is affordable; tells for which rows it is."""
+        kind = kind.ravel()
         affordable = np.fromiter((a.total <= budget for a in after), bool, len(after))[kind]
         numbers = np.fromiter((self._intern(a) for a in after), np.int32, len(after))[kind]
         self.of_row[rows[affordable]] = numbers[affordable]
         return affordable
+
+    def totals(self) -> NDArray[np.float64]:
+        """What each row paid."""
+        return np.array([a.total for a in self.accounts])[self.of_row]
 
     def _intern(self, account: Account) -> int:
         number = self._number.get(account)

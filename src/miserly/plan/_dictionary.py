@@ -60,6 +60,11 @@ class Dictionary(Frozen):
         """The features that a learner may look at."""
         raise NotImplementedError
 
+    def features_in_order(self, learner: int) -> list[int]:
+        """The same in the order in which they are bought when not all of them fit a budget."""
+        features: list[int] = self.features_of(learner).tolist()
+        return features
+
 
 @dataclass(frozen=True, eq=False)
 class RawFeatures(Dictionary):
@@ -173,6 +178,10 @@ class Trees(Dictionary):
     def features_of(self, learner: int) -> Array:
         places = slice(self.start[learner], self.start[learner + 1])
         return np.unique(self.feature[places][~self.is_leaf[places]])
+
+    def features_in_order(self, learner: int) -> list[int]:
+        places = slice(self.start[learner], self.start[learner + 1])
+        return list(dict.fromkeys(self.feature[places][~self.is_leaf[places]].tolist()))
 
     def evaluate(self, X: Array, learner: int) -> NDArray[np.float64]:
         """One tree's value for each row."""

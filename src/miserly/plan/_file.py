@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from miserly.plan._plan import Plan
 
 FORMAT = "miserly-plan"
-VERSION = 1
+VERSION = 2  # 2: means, unavailable features, learned gates
 MOST_BYTES = 1 << 32
 RULE_TYPES = Trees.array_types
 NODE_PARTS = ("learners", "weights", "bias", "scale", "offset", "routing")
@@ -68,6 +68,8 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True):
     notes: dict[str, Any]
     policy: dict[str, float | None] | None = None
     schema: dict[str, Any] | None = None
+    has_means: bool = False
+    unavailable: list[str] = []
 
 
 def save_plan(plan: Plan, path: str | Path) -> None:
@@ -107,6 +109,8 @@ def load_plan(path: str | Path) -> Plan:
             notes=header.notes,
             **policy,
             schema=None if header.schema is None else Schema.from_dict(header.schema),
+            means=arrays["means"] if header.has_means else None,
+            unavailable=tuple(header.unavailable),
         )
     except (KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
         raise PlanFileError(f"The plan file '{path}' does not fit together: {_short(error)}") from error
@@ -126,9 +130,13 @@ def _write(plan: Plan, file: Any) -> None:
         charge=plan.charge,
         notes=dict(plan.notes),
         schema=None if plan.schema is None else plan.schema.to_dict(),
+        has_means=plan.means is not None,
+        unavailable=list(plan.unavailable),
     )
     arrays: dict[str, NDArray[Any]] = {f"dictionary.{k}": v for k, v in plan.dictionary.arrays().items()}
     arrays["prior"] = plan.prior
+    if plan.means is not None:
+        arrays["means"] = plan.means
     if plan.classes is not None:
         arrays["classes"] = plan.classes
     arrays["node.learners"] = _joined([n.learners for n in nodes], np.int32)
@@ -225,7 +233,9 @@ def _types(header: _Header, path: str | Path) -> dict[str, Any]:
     if any(h.n_rule_trees for h in header.nodes):
         types |= {f"rule.{name}": dtype for name, dtype in RULE_TYPES.items()}
     types |= {} if header.policy is None else {f"policy.{name}": dtype for name, dtype in POLICY_TYPES.items()}
-    return {**types, **numbers, "node.learners": np.int32, **({"classes": None} if header.has_classes else {})}
+    optional: dict[str, Any] = {"classes": None} if header.has_classes else {}
+    optional |= {"means": np.float64} if header.has_means else {}
+    return {**types, **numbers, "node.learners": np.int32, **optional}
 
 
 def _read_array(archive: zipfile.ZipFile, path: str | Path, name: str, dtype: Any) -> NDArray[Any]:

@@ -17,6 +17,7 @@ EXIT = -1
 Combine = Literal["add", "replace", "multiply"]
 Activation = Literal["identity", "logistic"]
 GateKind = Literal["open", "threshold", "confidence", "learned", "proximity", "rank", "capacity"]
+ANSWER_GATES = ("open", "confidence", "learned")
 QUERY_GATES = ("proximity", "rank", "capacity")
 
 
@@ -42,6 +43,11 @@ class Gate:
     def by_query(self) -> bool:
         """Whether it compares the documents of one query, so that it must wait for all of them."""
         return self.kind in QUERY_GATES
+
+    @property
+    def reads_answer(self) -> bool:
+        """Whether it reads only the plan's answer so far, so that a row that skips the node can be asked too."""
+        return self.kind in ANSWER_GATES
 
     @classmethod
     def above(cls, threshold: float) -> Gate:
@@ -156,6 +162,11 @@ class Node(Frozen):
     def ways(self) -> tuple[int, ...]:
         """Where rows may go from here, each place once; the exit too."""
         return (self.passed,) if self.gate.kind == "open" else tuple(dict.fromkeys((self.passed, self.failed)))
+
+    @cached_property
+    def output_bits(self) -> int:
+        """Its outputs as a bit set."""
+        return sum(1 << k for k in self.outputs)
 
     @cached_property
     def has_bias(self) -> bool:

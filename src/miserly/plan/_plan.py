@@ -26,7 +26,7 @@ from miserly.plan._program import Join, Program
 from miserly.plan._rule import n_inputs
 from miserly.plan._run import Run, run, stages
 from miserly.plan._shortcut import brief
-from miserly.plan._truncate import affordable_nodes
+from miserly.plan._truncate import truncated
 from miserly.plan._validation import as_matrix, query_numbers
 from miserly.plan._walk import ListWalk, Walk
 from miserly.schema import Schema
@@ -56,6 +56,8 @@ class Plan(Frozen):
     charge: Charge = "learner"
     notes: Mapping[str, Any] = field(default_factory=dict)
     schema: Schema | None = None
+    means: NDArray[np.float64] | None = None
+    unavailable: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if "categories" in self.notes:  # where estimators and older files leave them
@@ -65,6 +67,9 @@ class Plan(Frozen):
             object.__setattr__(self, "notes", notes)
         object.__setattr__(self, "prior", frozen(np.atleast_1d(self.prior), np.float64))
         object.__setattr__(self, "nodes", tuple(self.nodes))
+        object.__setattr__(self, "unavailable", tuple(str(name) for name in self.unavailable))
+        if self.means is not None:
+            object.__setattr__(self, "means", frozen(self.means, np.float64))
         object.__setattr__(self, "roots", tuple(int(r) for r in self.roots))
         if self.classes is not None:
             plain = np.asarray(self.classes)
@@ -103,6 +108,18 @@ class Plan(Frozen):
                 raise ValueError(f"Node {k} has a learned gate: plans charged by path, or other features, have none.")
             if node.gate.kind == "confidence" and self.classes is None:
                 raise ValueError(f"Node {k} asks for confidence, which a plan without classes cannot tell.")
+        if self.means is not None and (
+            isinstance(self.dictionary, Trees)
+            or self.means.shape != (len(self.costs.features),)
+            or np.isinf(self.means).any()
+        ):
+            raise ValueError(
+                "A plan's means are one finite number per feature, for raw features and kernels: trees have a way for "
+                "missing values."
+            )
+        unknown = [name for name in self.unavailable if name not in self.costs.needs]
+        if unknown:
+            raise ValueError(f"The plan knows no feature {unknown[0]!r} that could be unavailable.")
         prices = [*self.costs.prices.values(), *self.costs.evaluation_prices(n_learners)]
         if not math.isfinite(sum(prices)):
             raise ValueError("All prices together are more than a number can hold.")
@@ -114,7 +131,10 @@ class Plan(Frozen):
             and self.nodes == other.nodes
             and np.array_equal(self.prior, other.prior)
             and (self.link, self.roots, self.charge) == (other.link, other.roots, other.charge)
+            and self.unavailable == other.unavailable
             and np.array_equal(self.classes, other.classes)  # type: ignore[arg-type]
+            and (self.means is None) == (other.means is None)
+            and (self.means is None or np.array_equal(self.means, other.means, equal_nan=True))  # type: ignore[arg-type]
         )
 
     # ---- running ----------------------------------------------------------------------------------------------
@@ -251,8 +271,8 @@ class Plan(Frozen):
         return any(self.nodes[k].combine == "replace" for k in self.chain[1:])
 
     @cached_property
-    def briefs(self) -> dict[int, Plan | None]:
-        """What `brief` has found, by the number of stages that are run."""
+    def briefs(self) -> dict[tuple[int, ...], Plan | None]:
+        """What `brief` has found, by the stages that are run."""
         return {}
 
     @cached_property
@@ -275,26 +295,28 @@ class Plan(Frozen):
         learners = {int(t) for node in self.nodes for t in node.learners}
         distinct = {self.dictionary.features_of(t).astype(np.int64).tobytes() for t in learners}
         looked_at = {int(f) for key in distinct for f in np.frombuffer(key, np.int64)}
-        return tuple(sorted(looked_at.union(*(self._rule_features(node) for node in self.nodes))))
+        away = {self.feature_numbers[name] for name in self.unavailable}
+        return tuple(sorted(looked_at.union(*(self.rule_features(node) for node in self.nodes)) - away))
 
-    def _rule_features(self, node: Node) -> list[int]:
+    def rule_features(self, node: Node) -> list[int]:
         """The columns that a learned gate may look at."""
         used = [] if node.rule is None else node.rule.used.tolist()
         return [f for f in used if f < len(self.costs.features)]
 
     @cached_property
-    def can_miss(self) -> bool:
-        """Whether its learners have a way for missing values, as trees do."""
-        return isinstance(self.dictionary, Trees)
+    def masks(self) -> tuple[int, ...]:
+        """The acquisitions that a row buys for each feature, as bit sets: none for those that are unavailable."""
+        if not self.unavailable:
+            return self.costs.feature_masks
+        away = set(self.unavailable)
+        return tuple(0 if f in away else m for f, m in zip(self.costs.features, self.costs.feature_masks))
 
-    def useless_without(self, lost: int) -> int:
-        """Acquisitions that are lost, and those that serve only features which need a lost one."""
-        masks = [self.costs.feature_masks[f] for f in self.used_features]
-        wanted = alive = 0
-        for mask in masks:
-            wanted |= mask
-            alive |= 0 if mask & lost else mask
-        return lost | (wanted & ~alive)
+    @cached_property
+    def can_miss(self) -> bool:
+        """Whether it can do without a value: trees have a way for missing ones, others take the mean that is stored."""
+        if isinstance(self.dictionary, Trees):
+            return True
+        return self.means is not None and not np.isnan(self.means[list(self.used_features)]).any()
 
     def arriving(self, owned: int, asked: int) -> Mapping[str, int]:
         """The features in use (name → column) that a row gets when it owns some acquisitions and buys others; for
@@ -303,7 +325,7 @@ class Plan(Frozen):
 
     @cached_property
     def _arriving(self) -> Callable[[int, int], Mapping[str, int]]:
-        masks, names, features_of = self.costs.feature_masks, self.costs.features, self._features_of
+        masks, names, features_of = self.masks, self.costs.features, self._features_of
 
         @remembered
         def arriving(owned: int, asked: int) -> Mapping[str, int]:
@@ -345,7 +367,7 @@ class Plan(Frozen):
     def _features_of(self) -> dict[int, list[int]]:
         of: dict[int, list[int]] = {}
         for f in self.used_features:
-            for a in list(set_bits(self.costs.feature_masks[f])) or [-1]:
+            for a in list(set_bits(self.masks[f])) or [-1]:
                 of.setdefault(a, []).append(f)
         return of
 
@@ -366,7 +388,7 @@ class Plan(Frozen):
 
     @cached_property
     def _purchases(self) -> tuple[tuple[int, int], ...]:
-        masks = self.costs.feature_masks
+        masks = self.masks
         of_learner: dict[int, int] = {}
         of_features: dict[bytes, int] = {}  # learners that look at the same features are looked at once
         for t in {int(t) for node in self.nodes for t in node.learners}:
@@ -383,7 +405,7 @@ class Plan(Frozen):
             for t in node.learners:
                 acquisitions |= of_learner[int(t)]
                 learners |= 1 << int(t)
-            for f in self._rule_features(node):
+            for f in self.rule_features(node):
                 acquisitions |= masks[f]
             purchases.append((acquisitions, learners))
         return tuple(purchases)
@@ -440,16 +462,10 @@ class Plan(Frozen):
         return bool(bought & ~have) or self.ledger.price(0, used & ~known) > 0
 
     def truncate(self, budget: float) -> Plan:
-        """The plan without the nodes that a budget would stop before: it answers as `predict(budget=budget)` does."""
+        """The plan without what a budget leaves out of it: it answers as `predict(budget=budget)` does."""
         if self.charge == "path":
             raise ValueError("Under charge='path' a budget is kept split by split. Use predict(X, budget=...).")
-        kept = affordable_nodes(self, _limit(budget))
-        number = {old: new for new, old in enumerate(kept)} | {EXIT: EXIT}
-        nodes = [
-            replace(node, passed=number.get(node.passed, EXIT), failed=number.get(node.failed, EXIT))
-            for node in (self.nodes[k] for k in kept)
-        ]
-        return replace(self, nodes=tuple(nodes), roots=tuple(number[r] for r in self.roots if r in number))
+        return truncated(self, _limit(budget))
 
     # ---- words, pictures, files -------------------------------------------------------------------------------
 

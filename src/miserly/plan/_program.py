@@ -64,9 +64,15 @@ class Program:
         self.plan = plan
         self.ledger, self.n_outputs = plan.ledger, plan.n_outputs
         self.words = plan.costs.needs_words
+        if plan.unavailable:
+            self.words = self.words.copy()
+            self.words[[plan.feature_numbers[name] for name in plan.unavailable]] = 0
         self.trees = plan.dictionary.table if isinstance(plan.dictionary, Trees) else None
         self.machine = plan.dictionary.machine if isinstance(plan.dictionary, Kernels) else None
-        self.no_values = np.full(len(plan.costs.features), np.nan)
+        self.no_values = np.full(len(plan.costs.features), np.nan) if plan.means is None else plan.means
+        self.none_ready: NDArray[np.bool_] = np.zeros(len(plan.costs.features), bool)
+        self._known: dict[int, NDArray[np.intp]] = {}
+        self._wants: dict[tuple[int, int], tuple[tuple[int, int], ...]] = {}
         self.no_scores = np.zeros((1, 2 * plan.n_outputs + 1))
         self.no_scores[:, : plan.n_outputs] = plan.prior
         uses = Counter(int(t) for node in plan.nodes for t in node.learners)
@@ -83,6 +89,24 @@ class Program:
     def kept(self) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Room for what the learners that several nodes use say of one row, and whether they were asked."""
         return (np.zeros(self.n_kept), np.zeros(self.n_kept, bool)) if self.n_kept else NOBODY
+
+    def wants(self, first: int, end: int) -> tuple[tuple[int, int], ...]:
+        """What the nodes from `first` to before `end` look at, by feature (column, acquisitions that it needs), in the
+        order of their learners: the order in which rows buy when not everything fits their budget."""
+        if (first, end) not in self._wants:
+            plan = self.plan
+            learners = dict.fromkeys(int(t) for k in range(first, end) for t in plan.nodes[k].learners)
+            features = dict.fromkeys(f for t in learners for f in plan.dictionary.features_in_order(t))
+            features |= dict.fromkeys(f for k in range(first, end) for f in plan.rule_features(plan.nodes[k]))
+            self._wants[first, end] = tuple((f, plan.masks[f]) for f in features)
+        return self._wants[first, end]
+
+    def known(self, owned: int) -> NDArray[np.intp]:
+        """The columns in use that a row knows when it owns these acquisitions."""
+        if owned not in self._known:
+            masks = self.plan.masks
+            self._known[owned] = np.array([f for f in self.plan.used_features if not masks[f] & ~owned], np.intp)
+        return self._known[owned]
 
     def _runs(self, join: Join) -> list[list[int]]:
         nodes = self.plan.nodes

@@ -18,6 +18,7 @@ from miserly.costs import RowAccounts
 from miserly.kernels import machines
 from miserly.kernels import trees as kernels
 from miserly.kernels.threads import threads
+from miserly.plan._budget import LEAVE, PART, SKIP, WHOLE, buy_sets
 from miserly.plan._dictionary import Trees
 from miserly.plan._node import EXIT
 from miserly.plan._program import Program, Step
@@ -46,7 +47,7 @@ def run(plan: Plan, X: NDArray[Any], query: Rows, budget: float, charge: str) ->
     if budget < math.inf and plan.most_expensive <= budget:
         budget = math.inf
     program = plan.program("all" if budget == math.inf else "none" if charge == "path" else "free")
-    blocks = list(_blocks(program, query))
+    blocks = list(_blocks(program, query, X.shape[1] if budget < math.inf else program.n_kept))
     with threads(None, len(X) * len(plan.dictionary)):
         parts = [
             _Batch(program, X[rows] if len(blocks) > 1 else X, query[rows], budget, charge).run() for rows in blocks
@@ -81,10 +82,10 @@ def _levels(plan: Plan, root: int) -> list[list[int]]:
     return [[k for k in sorted(level) if level[k] == depth] for depth in range(max(level.values()) + 1)]
 
 
-def _blocks(program: Program, query: Rows) -> Iterator[Rows]:
+def _blocks(program: Program, query: Rows, width: int) -> Iterator[Rows]:
     """Row numbers of each block; rows of one query stay together and in order where the plan compares them."""
     rows = np.arange(len(query))
-    size = len(rows) if not program.n_kept else max(64, BLOCK_CELLS // program.n_kept)
+    size = len(rows) if not width else max(64, BLOCK_CELLS // width)
     if len(rows) <= size:
         yield rows
         return
@@ -106,25 +107,39 @@ def _sorted(parts: list[Rows]) -> Rows:
 
 
 class _Batch:
-    """The state of a block of rows on its way through the graph."""
+    """The state of a block of rows on its way through the graph.
+
+    Under a budget, `X` holds only what rows own: what they do not buy is missing, or the mean of the training rows.
+    """
 
     def __init__(self, program: Program, X: NDArray[Any], query: Rows, budget: float, charge: str) -> None:
         plan = program.plan
         n = len(X)
-        self.program, self.plan, self.X, self.query, self.budget = program, plan, X, query, budget
+        self.program, self.plan, self.query, self.budget = program, plan, query, budget
         self.by_path = charge == "path" and isinstance(plan.dictionary, Trees)
+        self.is_limited = budget < math.inf
+        self.X = self.source = filled(plan, X)
         self.state = State(program, n)
         self.accounts = RowAccounts(program.ledger, n)
         self.values = np.zeros((n if program.n_kept else 1, max(1, program.n_kept)))
         self.known = np.zeros(self.values.shape, bool)
-        self.owned = np.zeros((n if self.by_path else 0, program.words.shape[1]), np.uint64)
         self.tier = np.zeros(n, np.int64)
         self.exit = np.full((n, len(plan.roots)), EXIT, np.int64)
         self.out_of_budget = np.zeros(n, bool)
+        if self.is_limited:
+            self.X = np.tile(program.no_values, (n, 1))
+            self.answered = np.zeros((n, plan.n_outputs), bool)
+            self.skipping = np.zeros(n, bool)
+            self._reveal(np.arange(n), np.full(n, -1, np.int32))
+            if self.by_path:
+                self.owned = np.zeros((n, program.words.shape[1]), np.uint64)
+                self.ready = np.zeros(X.shape, bool)
 
     def run(self) -> Run:
         for number, root in enumerate(self.plan.roots):
             waiting: dict[int, list[Rows]] = {root: [np.arange(len(self.X))]}
+            if self.is_limited:
+                self.skipping[:] = False
             while waiting:
                 first = min(waiting)
                 self.visit(self.program.steps[first], _sorted(waiting.pop(first)), number, waiting)
@@ -143,44 +158,105 @@ class _Batch:
         )
 
     def visit(self, step: Step, rows: Rows, root: int, waiting: dict[int, list[Rows]]) -> None:
-        affordable = self._buy(step, rows)
-        if not affordable.all():
-            self.out_of_budget[rows[~affordable]] = True
-            rows = rows[affordable]
+        """Let rows that came to a step buy what it needs, score them, and send them on."""
+        if self.is_limited:
+            outcome = self._buy_within(step, rows)
+            self.out_of_budget[rows[outcome != WHOLE]] = True
+            if step.node.gate.reads_answer:
+                self._send(step, rows[outcome == SKIP], waiting)
+            rows = rows[outcome <= PART]
+        else:
+            self._buy(step, rows)
         if not len(rows):
             return
         self._score(step, rows)
         self.exit[rows, root] = step.last
         self.tier[rows] = step.node.tier
+        self._send(step, rows, waiting)
+
+    def _send(self, step: Step, rows: Rows, waiting: dict[int, list[Rows]]) -> None:
+        """Ask the step's gate where each row goes."""
         passed = self.state.passed(step.node, rows, self.query[rows], self.X)
         for who, way in ((passed, step.node.passed), (~passed, step.node.failed)):
             if way != EXIT and who.any():
                 waiting.setdefault(way, []).append(rows[who])
 
-    def _buy(self, step: Step, rows: Rows) -> NDArray[np.bool_]:
+    def _buy(self, step: Step, rows: Rows) -> None:
+        """Buy all that the rows want."""
         if not self.by_path:
-            return self.accounts.buy(rows, step.acquisitions, step.evaluated, self.budget)
+            self.accounts.buy(rows, step.acquisitions, step.evaluated)
+            return
         words = self.program.words
-        trees = self.plan.dictionary.table  # type: ignore[attr-defined]
         bought = np.zeros((len(rows), words.shape[1]), np.uint64)
-        if self.budget == math.inf:
-            kernels.buy_paths(self.X, rows, trees, step.learners, words, bought)
-            return self.accounts.buy_each(rows, bought, step.evaluated)
-        affordable = self.accounts.buy(rows, 0, step.evaluated, self.budget)
-        owned = self.owned[rows]
+        kernels.buy_paths(self.X, rows, self.plan.dictionary.table, step.learners, words, bought)  # type: ignore[attr-defined]
+        self.accounts.buy_each(rows, bought, step.evaluated)
+
+    def _buy_within(self, step: Step, rows: Rows) -> NDArray[np.int8]:
+        """Buy what fits the budget; tells of each row what came of it."""
+        node, outcome = step.head, np.full(len(rows), SKIP, np.int8)
+        replaces = node.combine == "replace"
+        whole_only = self.answered[rows][:, list(node.outputs)].all(axis=1) & replaces
+        buy = self._buy_paths if self.by_path else self._buy_sets
+        for is_whole, who in ((True, whole_only), (False, ~whole_only)):
+            if not replaces:
+                who = who & ~self.skipping[rows]
+            at = np.flatnonzero(who)
+            if len(at):
+                before = self.accounts.of_row[rows[at]]
+                outcome[at] = buy(step, rows[at], is_whole)
+                self._reveal(rows[at], before)
+        entered = rows[outcome <= PART]
+        self.skipping[rows[outcome == SKIP]] = True
+        self.skipping[entered] &= not replaces
+        for k in range(step.first, step.last + 1):
+            if len(self.plan.nodes[k].learners):
+                self.answered[np.ix_(entered, np.array(self.plan.nodes[k].outputs))] = True
+        return outcome
+
+    def _buy_sets(self, step: Step, rows: Rows, is_whole: bool) -> NDArray[np.int8]:
+        """Rows that pay by learner: those with the same account buy the same."""
+        program, end, budget = self.program, step.last + 1, self.budget
+        return self.accounts.change(rows, lambda a: buy_sets(program, step.first, end, a, budget, is_whole))
+
+    def _buy_paths(self, step: Step, rows: Rows, is_whole: bool) -> NDArray[np.int8]:
+        """Rows that pay by path: split by split."""
+        words, trees = self.program.words, self.plan.dictionary.table  # type: ignore[attr-defined]
+        paid = self.accounts.buy(rows, 0, step.evaluated, self.budget)
+        outcome = np.where(paid, WHOLE, SKIP if is_whole else LEAVE).astype(np.int8)
+        owned, ready = self.owned[rows], self.ready[rows] & (not is_whole)
         entry, place = np.zeros(len(rows), np.int64), np.full(len(rows), -1, np.int64)
-        wants = np.where(affordable, 0, -1).astype(np.int64)
+        wants = np.where(paid, 0, -1).astype(np.int64)
         while True:
-            kernels.walk_until_purchase(self.X, rows, trees, step.learners, words, owned, entry, place, wants)
+            kernels.walk_until_purchase(self.X, rows, trees, step.learners, words, owned, ready, entry, place, wants)
             asking = np.flatnonzero(wants >= 0)
             if not len(asking):
-                self.owned[rows] = owned
-                return affordable
+                break
+            before = self.accounts.of_row[rows[asking]]
             needed = words[wants[asking]]
             paid = self.accounts.buy_each(rows[asking], needed, 0, self.budget)
             owned[asking[paid]] |= needed[paid]
-            affordable[asking[~paid]] = False
-            wants[asking[~paid]] = -1
+            self._reveal(rows[asking], before)
+            refused = asking[~paid]
+            outcome[refused] = SKIP if is_whole else PART
+            ready[refused, wants[refused]] = True
+            wants[refused] = -1 if is_whole else 0
+        self.owned[rows], self.ready[rows] = owned, self.ready[rows] | ready
+        return outcome
+
+    def _reveal(self, rows: Rows, before: NDArray[np.int32]) -> None:
+        """Show the values of the features that rows know since their accounts changed."""
+        after = self.accounts.of_row[rows]
+        changed = np.flatnonzero(before != after)
+        if not len(changed):
+            return
+        pairs, kind = np.unique(np.column_stack([before, after])[changed], axis=0, return_inverse=True)
+        for number, (old, new) in enumerate(pairs):
+            columns = self.program.known(self.accounts.accounts[new].owned)
+            if old >= 0:
+                columns = np.setdiff1d(columns, self.program.known(self.accounts.accounts[old].owned))
+            if len(columns):
+                at = np.ix_(rows[changed[kind.ravel() == number]], columns)
+                self.X[at] = self.source[at]
 
     def _score(self, step: Step, rows: Rows) -> None:
         self.state.begin(step.head, rows)
@@ -196,3 +272,17 @@ class _Batch:
             features = self.plan.dictionary.columns[step.learners]  # type: ignore[attr-defined]
             kernels.add_columns(self.X, rows, features, *edges[1:], columns)
         self.state.finish(step.node, rows)
+
+
+def filled(plan: Plan, X: NDArray[Any]) -> NDArray[Any]:
+    """Rows in which unavailable features are missing, and missing values are the training means where the plan has
+    them."""
+    if plan.unavailable:
+        X = X.copy()
+        X[:, [plan.feature_numbers[name] for name in plan.unavailable]] = np.nan
+    if plan.means is None:
+        return X
+    read: NDArray[np.intp] = np.unique(plan.dictionary.columns)  # type: ignore[attr-defined]
+    if not np.isnan(X[:, read]).any():
+        return X
+    return np.where(np.isnan(X), plan.means, X)

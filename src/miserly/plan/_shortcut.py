@@ -1,6 +1,6 @@
 """What of a chain of stages must be run to know its answer: stages that later ones replace need not be.
 
-Only for rows that pay by learner, since then a budget stops all of them at the same stage.
+Only for rows that pay by learner, since then all of them buy the same.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from miserly.plan._budget import PART, SKIP, WHOLE, buy_sets
 from miserly.plan._node import EXIT
 
 if TYPE_CHECKING:
@@ -15,21 +16,40 @@ if TYPE_CHECKING:
 
 
 def brief(plan: Plan, budget: float) -> tuple[Plan, int, bool] | None:
-    """A shorter plan with the same answers and costs, the stage that it ends at, and whether a budget ended it there;
-    None where the plan is no such chain or nothing can be left out."""
-    chain = plan.chain
+    """A shorter plan with the same answers and costs, the stage that it ends at, and whether a budget left out any;
+    None where the plan is no such chain, where a stage is bought in part, or where nothing can be left out."""
     if not plan.replaces:
         return None
-    end, account = 0, plan.ledger.empty
-    for k in chain:
-        account = plan.ledger.after(account, *plan.purchase(k))
-        if account.total > budget:
+    entered = _entered(plan, budget)
+    if entered is None:
+        return None
+    if entered not in plan.briefs:
+        plan.briefs[entered] = _shortened(plan, entered)
+    shorter = plan.briefs[entered]
+    return None if shorter is None else (shorter, entered[-1], len(entered) < len(plan.chain))
+
+
+def _entered(plan: Plan, budget: float) -> tuple[int, ...] | None:
+    """The stages that rows buy whole."""
+    program, account = plan.program("none"), plan.ledger.empty
+    answered: set[int] = set()
+    entered: list[int] = []
+    is_skipping = False
+    for k in plan.chain:
+        node = plan.nodes[k]
+        is_whole = node.combine == "replace" and answered.issuperset(node.outputs)
+        if is_skipping and node.combine != "replace":
+            continue
+        account, outcome = buy_sets(program, k, k + 1, account, budget, is_whole)
+        if outcome == PART:
+            return None
+        if outcome == WHOLE:
+            entered.append(k)
+            answered.update(node.outputs if len(node.learners) else ())
+        elif outcome != SKIP:
             break
-        end += 1
-    if end not in plan.briefs:
-        plan.briefs[end] = _shortened(plan, chain[:end])
-    shorter = plan.briefs[end]
-    return None if shorter is None else (shorter, chain[end - 1], end < len(chain))
+        is_skipping = outcome == SKIP
+    return tuple(entered)
 
 
 def _shortened(plan: Plan, chain: tuple[int, ...]) -> Plan | None:

@@ -21,7 +21,7 @@ from miserly.kernels import machines
 from miserly.kernels import trees as kernels
 from miserly.plan._gates import passes
 from miserly.plan._node import EXIT
-from miserly.plan._program import Step
+from miserly.plan._program import Step, Stop
 from miserly.plan._state import State
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 ONE_ROW = np.zeros(1, np.intp)
 WORD = (1 << 64) - 1
 NOTHING: Mapping[str, float] = {}
+LEAVES, SKIPS = -1, -2  # instead of a set of acquisitions: the row leaves the graph, or skips the step
 
 
 class Best(NamedTuple):
@@ -55,8 +56,8 @@ class Walk:
     ) -> None:
         self.plan = plan
         self.budget = budget
-        self.by_path = plan.charge == "path" and plan.can_miss
         self.program = program = plan.program("all")
+        self.by_path = plan.charge == "path" and program.trees is not None
         self.account: Account = program.ledger.empty
         self._paid = self.account  # what it will be when what is asked for is paid
         self.tier = 0
@@ -67,14 +68,18 @@ class Walk:
         self.waiting: Step | None = None
         self._in_list = in_list
         self.asked = 0
-        self._dead = self._lost = 0  # acquisitions that cannot be had; these, and those that are no use without them
+        self._dead = 0  # unavailable acquisitions
         self._had = plan.acquisition_set(owned) if owned else 0  # those that nobody need buy
         self._reason = "answered"
         self._x = program.no_values.copy()
+        self._ready = program.none_ready  # features that are not to be bought: known apart, or unavailable
+        self._skipped: list[int] = []  # features that did not fit the budget (by path)
+        self._answered = 0  # the outputs that have an answer, as bits
+        self._is_skipping = False  # the last answer that fits stands; what adds to a later one is skipped
         self._state = State(program, 1)
         self._values, self._known = program.kept()
         self._root = self._complete = self._scored = 0
-        self._take(given, plan.known_at_first(self._had))
+        self._begin_with(given, plan.known_at_first(self._had))
         if plan.roots:
             self._begin(plan.roots[0])
             for acquisition in without:
@@ -115,6 +120,7 @@ class Walk:
         if not self.needs:
             raise RuntimeError("This walk wants nothing: look at `needs` before supplying.")
         self._take(values, self.plan.arriving(self.owned, self.asked))
+        self._fill()
         self._pay()
 
     def supply_columns(self, values: Iterable[tuple[NDArray[np.intp], Sequence[float]]]) -> None:
@@ -122,6 +128,7 @@ class Walk:
         x = self._x
         for columns, numbers in values:
             x[columns] = numbers
+        self._fill()
         self._pay()
 
     def _pay(self) -> None:
@@ -130,8 +137,8 @@ class Walk:
         self._advance()
 
     def fail(self, acquisition: str) -> None:
-        """An acquisition cannot be had. Trees go on with its features missing, and nobody pays for it; other learners
-        cannot, so the answer of the last complete node stands. `stopped` will tell, if the row wanted it."""
+        """An acquisition is unavailable. Nobody pays for it, and the row goes on with its features missing. A plan that
+        cannot (see `can_miss`) answers from the last complete node. `stopped` names it if the row wanted it."""
         plan = self.plan
         if self.stopped is not None or not (plan.can_miss or acquisition in self.needs):
             return
@@ -141,7 +148,7 @@ class Walk:
             self._blame(f"failed:{acquisition}")
         if plan.can_miss:
             self._dead |= 1 << plan.acquisition_numbers[acquisition]
-            self._lost = plan.useless_without(self._dead)
+            self._close(f for f in plan.used_features if plan.masks[f] & self._dead and plan.masks[f] & ~self.owned)
         else:
             self._leave(self._reason)
         if self.needs:
@@ -159,6 +166,30 @@ class Walk:
             self.needs = ()
             self.waiting = None
             self.stopped = reason
+
+    def _begin_with(self, given: Mapping[str, float], expected: Mapping[str, int]) -> None:
+        """Keep what is known at the start. Features that are expected must be among it; others need not be bought."""
+        if len(given) > len(expected) or any(name not in expected for name in given):
+            number = self.plan.feature_numbers
+            apart = [name for name in given if name not in expected and name in number]
+            if apart:
+                columns = [number[name] for name in apart]
+                self._x[columns] = [given[name] for name in apart]
+                self._close(columns)
+                given = {name: value for name, value in given.items() if name not in apart}
+        self._take(given, expected)
+        self._fill()
+
+    def _close(self, columns: Iterable[int]) -> None:
+        """Buy nothing for these features any more."""
+        if self._ready is self.program.none_ready:
+            self._ready = self._ready.copy()
+        self._ready[list(columns)] = True
+
+    def _fill(self) -> None:
+        """Learners that cannot miss a value take the training mean."""
+        if self.plan.means is not None:
+            np.copyto(self._x, self.plan.means, where=np.isnan(self._x))
 
     def _take(self, values: Mapping[str, float], arriving: Mapping[str, int]) -> None:
         """Keep values; everything that the plan may look at and that is or gets owned must be among them."""
@@ -178,7 +209,7 @@ class Walk:
         for name in values:
             if name not in number:
                 raise KeyError(f"The plan knows no feature {name!r}.")
-            if costs.feature_masks[number[name]] & ~(self.owned | self.asked):
+            if self.plan.masks[number[name]] & ~(self.owned | self.asked):
                 raise KeyError(f"Feature {name!r} was supplied before it was bought: it needs {costs.needs[name]}.")
         missing = [name for name in arriving if name not in values]
         if missing:
@@ -198,8 +229,10 @@ class Walk:
         self.needs = ()
         while self.stopped is None and self.waiting is None:
             asked = self._next_on_path() if self.by_path else self._next_stop()
-            if asked is None:
+            if asked == LEAVES:
                 self._leave("budget")
+            elif asked == SKIPS:
+                self._pass_over()
             elif asked:
                 self.asked = asked
                 self.needs = self.plan.acquisition_names(asked)
@@ -212,19 +245,47 @@ class Walk:
                 else:
                     self._go(step.is_open or self._gate_passes())
 
-    def _next_stop(self) -> int | None:
-        """What the step's next nodes lack, paid by learner; 0 at its end, None where the budget forbids it."""
+    def _pass_over(self) -> None:
+        """Skip a step that does not fit the budget: the answer so far stands, and decides where the row goes on."""
+        self._blame("budget")
+        self._is_skipping = True
+        node = self._step.node
+        if node.gate.reads_answer:
+            self._go(self._gate_passes())
+        else:
+            self._leave("budget")
+
+    def _is_skipped(self) -> bool:
+        """Whether the step adds to an answer that was skipped."""
+        return self._is_skipping and self._step.head.combine != "replace"
+
+    def _is_whole(self) -> bool:
+        """Whether the step is bought whole or not at all: it would replace an answer."""
+        head = self._step.head
+        return head.combine == "replace" and not head.output_bits & ~self._answered
+
+    def _next_stop(self) -> int:
+        """What the step's next nodes lack, paid by learner; 0 at its end."""
         step, ledger, stops = self._step, self.program.ledger, self._step.stops
-        if not step.acquisitions & ~(self.owned | self._lost):
+        if self._is_skipped():
+            return SKIPS
+        if not step.acquisitions & ~self.owned:
             at_end = ledger.after(self.account, 0, step.evaluated)
             if at_end.total <= self.budget:
                 self.account, self._complete, self._stops = at_end, len(step.ends), len(stops)
         while self._stops < len(stops):
             stop = stops[self._stops]
-            wanted = stop.acquisitions & ~(self._lost | self._had)
+            wanted = self._wanted(stop)
             after = ledger.after(self.account, wanted, stop.evaluated)
             if after.total > self.budget:
-                return None
+                if self._is_whole():
+                    return SKIPS
+                after = ledger.after(self.account, 0, stop.evaluated)
+                if after.total > self.budget or not self.plan.can_miss:
+                    return LEAVES
+                self._blame("budget")
+                after = ledger.within(after, self._masks(stop), self.budget)
+                wanted = after.owned
             if wanted & ~self.account.owned:
                 self._paid = ledger.after(self.account, wanted)
                 return wanted & ~self.account.owned
@@ -233,17 +294,42 @@ class Walk:
             self._stops += 1
         return 0
 
-    def _next_on_path(self) -> int | None:
-        """What the next split on the row's own path lacks; 0 at the step's end, None where the budget forbids it."""
+    def _masks(self, stop: Stop) -> list[int]:
+        """What the features of a stop's nodes need that can be bought, feature by feature."""
+        first = self._step.first + (self._step.stops[self._stops - 1].n_nodes if self._stops else 0)
+        wants = self.program.wants(first, self._step.first + stop.n_nodes)
+        return [mask & ~self._had for f, mask in wants if not self._ready[f]]
+
+    def _wanted(self, stop: Stop) -> int:
+        """What a stop's nodes need in all."""
+        if self._ready is self.program.none_ready:
+            return stop.acquisitions & ~self._had
+        wanted = 0
+        for mask in self._masks(stop):
+            wanted |= mask
+        return wanted
+
+    def _ready_on_path(self) -> NDArray[np.bool_]:
+        """The features for which a path does not stop."""
+        if not self._skipped or self._is_whole():
+            return self._ready
+        ready = self._ready.copy()
+        ready[self._skipped] = True
+        return ready
+
+    def _next_on_path(self) -> int:
+        """What the next split on the row's own path lacks; 0 at the step's end."""
         step, ledger, program = self._step, self.program.ledger, self.program
-        have = self.owned | self._lost
+        if self._is_skipped():
+            return SKIPS
+        have = self.owned
         if not (step.is_priced or step.acquisitions & ~have) and self.account.total <= self.budget:
             self._complete = len(step.ends)
             return 0
         owned = np.empty(program.words.shape[1], np.uint64)
         for w in range(len(owned)):
             owned[w] = have >> 64 * w & WORD
-        n_nodes, learners = len(step.ends), step.learners
+        n_nodes, learners, ready = len(step.ends), step.learners, self._ready_on_path()
         while self._complete < n_nodes:
             end, after = n_nodes, self.account
             if step.is_priced:  # then each node is paid for when it is entered
@@ -251,16 +337,23 @@ class Walk:
                 after = ledger.after(after, 0, self.plan.purchase(step.first + self._complete)[1])
                 learners = step.learners[: step.ends[end - 1]]
             if after.total > self.budget:
-                return None
+                return SKIPS if self._is_whole() else LEAVES
             self.account = after
             self._entry, self._place, wants = kernels.walk_row_until_purchase(
-                self._x, program.trees, learners, program.words, owned, self._entry, self._place
+                self._x, program.trees, learners, program.words, owned, ready, self._entry, self._place
             )
             if wants >= 0:
                 self._complete = max(self._complete, bisect_right(step.ends, self._entry, hi=end - 1))
-                asked = self.plan.costs.feature_masks[wants] & ~have
+                asked: int = self.plan.masks[wants] & ~have
                 self._paid = ledger.after(after, asked)
-                return asked if self._paid.total <= self.budget else None
+                if self._paid.total <= self.budget:
+                    return asked
+                if self._is_whole():
+                    return SKIPS
+                self._blame("budget")
+                self._skipped.append(wants)
+                ready = self._ready_on_path()
+                continue
             self._complete = end
         return 0
 
@@ -285,14 +378,23 @@ class Walk:
             kernels.add_columns_to_row(self._x, plan.dictionary.columns[learners], *edges, row)  # type: ignore[attr-defined]
         if self._dead:
             self._blame_dead(learners, range(step.first + self._scored, step.first + n_nodes))
+        if self.budget < math.inf:
+            self._note_answers(range(step.first + self._scored, step.first + n_nodes))
         self._scored = n_nodes
         last = step.first + n_nodes - 1
         self._state.finish(plan.nodes[last], ONE_ROW)
         self.exit[self._root] = last
         self.tier = plan.nodes[last].tier
 
+    def _note_answers(self, nodes: range) -> None:
+        """These nodes have answered; one that replaces ends the skipping."""
+        for k in nodes:
+            node = self.plan.nodes[k]
+            self._answered |= node.output_bits if len(node.learners) else 0
+            self._is_skipping &= node.combine != "replace"
+
     def _blame_dead(self, learners: NDArray[np.int32], nodes: range) -> None:
-        """Tell if these nodes looked at something that could not be had."""
+        """Tell if these nodes looked at something that is unavailable."""
         wanted = 0
         if self.by_path:
             met = np.zeros((1, self.program.words.shape[1]), np.uint64)
@@ -333,6 +435,7 @@ class Walk:
         self._blame(reason)
         self.asked = 0
         self._root += 1
+        self._is_skipping = False
         if self._root < len(self.plan.roots):
             self._begin(self.plan.roots[self._root])
         else:
