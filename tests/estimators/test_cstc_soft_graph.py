@@ -82,6 +82,7 @@ def test_objective_is_the_expectation_over_all_paths(name, n_outputs, shared):
         task.norm.needs.toarray(),
         task.rho,
         task.at_exit,
+        whole.graph.depth,
     )
     assert whole.objective() == pytest.approx(slow, rel=1e-12)
 

@@ -50,7 +50,7 @@ def path_cost(nodes, betas, evaluation, prices, needs):
     return total
 
 
-def graph_objective(H, Y, omega, share, up, low, params, evaluation, prices, needs, rho, at_exit):
+def graph_objective(H, Y, omega, share, up, low, params, evaluation, prices, needs, rho, at_exit, depth=0):
     """The whole objective; params: one (beta, bias, direction, threshold, steepness) per node; λ is in the prices."""
     betas = [p[0] for p in params]
     total = rho * sum(np.linalg.norm(beta, axis=1).sum() for beta in betas)
@@ -60,7 +60,8 @@ def graph_objective(H, Y, omega, share, up, low, params, evaluation, prices, nee
         loss = [0.5 * ((H[i] @ beta + bias - Y[i]) ** 2).sum() for beta, bias, *_ in params]
         for walk in ways:
             p = walk_probability(walk, s)
-            met = [walk[-1][0]] if at_exit else [k for k, _ in walk]
+            met = [k for k, _ in walk]
+            met = met[-1:] if at_exit else met + met[-1:] * max(0, depth - len(met))
             total += omega[i] * p * sum(loss[k] for k in met)
     for walk in ways:
         mean = sum(

@@ -27,7 +27,9 @@ def test_shapes():
     assert GateGraph.cascade(3) == GateGraph((1, 2, EXIT), (EXIT, EXIT, EXIT))
     assert GateGraph.cascade(3).terminals == ((0, False), (1, False), (2, None))
     assert GateGraph.tree(3).path(5) == (0, 2, 5)
-    assert GRAPHS["lopsided"] == GateGraph((1, 2, 4, 5, EXIT, EXIT, EXIT), (EXIT, 3, EXIT, 6, EXIT, EXIT, EXIT))
+    assert GRAPHS["lopsided"] == GateGraph(
+        (1, 2, 4, 5, EXIT, EXIT, EXIT), (EXIT, 3, EXIT, 6, EXIT, EXIT, EXIT), depth=4
+    )
 
 
 @pytest.mark.parametrize("graph", GRAPHS.values(), ids=GRAPHS)
@@ -68,7 +70,8 @@ def test_conditional_probabilities_do_not_look_at_the_node_itself(graph, at_exit
                     p = walk_probability(after, s[:, i])
                     assert shares[numbers.index(graph.terminal_number[walk[-1]]), place] == pytest.approx(p, rel=1e-13)
                     met = [node for node, _ in after]
-                    total += p * sum(loss[j, i] for j in (met[-1:] if at_exit else met))
+                    skipped = max(0, graph.depth - len(walk)) if met else 0
+                    total += p * sum(loss[j, i] for j in (met[-1:] if at_exit else met + met[-1:] * skipped))
                 assert given[place] == pytest.approx(total, rel=1e-12, abs=1e-15)
             nodes, reached = traversal.reach_given(k, upwards, rows)
             for j, share in zip(nodes, reached):

@@ -19,6 +19,7 @@ def through_gates(
     up,
     low,
     exits,
+    skipped,
     direction,
     steepness,
     bias,
@@ -34,7 +35,8 @@ def through_gates(
 ):
     """The expected loss and cost of all rows where scores are `scores + step · moves` (row × node × output).
 
-    `exits` (node × side) numbers the terminals, a leaf's in its first column; children have higher numbers than their
+    `exits` (node × side) numbers the terminals, a leaf's in its first column; `skipped` says how often a node's loss
+    counts once more for rows that leave there. Children have higher numbers than their
     parents. Written: `gradient`, the slope in each score; `curvature` (row × node), what a gate adds; and, added
     up over rows, `leave` (share of each terminal), `mass` (weight of each node's loss), and two slopes.
     """
@@ -66,18 +68,23 @@ def through_gates(
                 gradient[i, k, o] += bias[k, o] - targets[i, o]
                 own += 0.5 * gradient[i, k, o] ** 2
             weight, a = omega[i] * p[k], 0.0
+            times = 1.0 if at_exit else skipped[k]
             if up[k] == EXIT and low[k] == EXIT:
-                losses[k], costs[k], curvature[i, k] = own, cost[exits[k, 0]], 0.0
+                times += 0.0 if at_exit else 1.0
+                losses[k], costs[k], curvature[i, k] = own * times, cost[exits[k, 0]], 0.0
+                weight *= times
             else:
-                beyond = own if at_exit else 0.0
+                beyond = own * times
                 loss_up, cost_up = (losses[up[k]], costs[up[k]]) if up[k] != EXIT else (beyond, cost[exits[k, 0]])
                 loss_low, cost_low = (losses[low[k]], costs[low[k]]) if low[k] != EXIT else (beyond, cost[exits[k, 1]])
                 losses[k] = s[k] * loss_up + (1.0 - s[k]) * loss_low
                 costs[k] = s[k] * cost_up + (1.0 - s[k]) * cost_low
+                left = (s[k] if up[k] == EXIT else 0.0) + (1.0 - s[k] if low[k] == EXIT else 0.0)
                 if at_exit:
-                    weight *= (s[k] if up[k] == EXIT else 0.0) + (1.0 - s[k] if low[k] == EXIT else 0.0)
+                    weight *= left
                 else:
                     losses[k] += own
+                    weight *= 1.0 + times * left
                 a = omega[i] * (loss_up - loss_low) + share[i] * (cost_up - cost_low)
                 a *= p[k] * steepness[k] * s[k] * (1.0 - s[k])
                 curvature[i, k] = steepness[k] * (1.0 - 2.0 * s[k]) * a

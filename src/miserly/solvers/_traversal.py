@@ -24,11 +24,13 @@ class GateGraph:
     """The children of each node, `EXIT` where rows leave; children have higher numbers than their parents.
 
     A *terminal* is a place where rows leave: one for a leaf (whatever its gate would say), one for each missing child
-    of the others.
+    of the others. With a `depth`, an exit above that level skips some: where every node met counts its loss, the node
+    that a row leaves by counts once more for each level skipped, so that a shorter way does not look better for it.
     """
 
     up: tuple[int, ...]
     low: tuple[int, ...]
+    depth: int = 0
 
     @classmethod
     def tree(cls, depth: int) -> GateGraph:
@@ -37,6 +39,7 @@ class GateGraph:
         return cls(
             tuple(2 * k + 1 if k < inner else EXIT for k in range(n)),
             tuple(2 * k + 2 if k < inner else EXIT for k in range(n)),
+            depth,
         )
 
     @classmethod
@@ -50,6 +53,10 @@ class GateGraph:
     def is_leaf(self, k: int) -> bool:
         """Whether all rows leave here."""
         return self.up[k] == EXIT and self.low[k] == EXIT
+
+    def skipped(self, k: int) -> int:
+        """How many levels a row skips that leaves at node k."""
+        return max(0, self.depth - len(self.path(k)))
 
     def children(self, k: int) -> tuple[int, ...]:
         """The nodes that follow."""
@@ -114,6 +121,7 @@ class GateGraph:
         return GateGraph(
             tuple(int(number[c]) if c != EXIT else EXIT for c in up),
             tuple(int(number[c]) if c != EXIT else EXIT for c in low),
+            self.depth,
         )
 
 
@@ -219,8 +227,8 @@ class Traversal:
     def loss_given(self, k: int, upwards: bool, loss: Floats, at_exit: bool, rows: Rows = EVERY) -> Floats:
         """The expected loss of all nodes beyond one side of node k, given that side; `loss` is node × row.
 
-        Each node counts when it is reached, or only when rows leave there (`at_exit`); then the exit of k itself is
-        not included, since it depends on k.
+        Each node counts when it is reached (and for levels skipped), or only when rows leave there (`at_exit`). The
+        exit of k itself is not included, since it depends on k.
         """
         child = self.graph.up[k] if upwards else self.graph.low[k]
         if child == EXIT:
@@ -229,11 +237,13 @@ class Traversal:
 
     def loss_from(self, k: int, loss: Floats, at_exit: bool, rows: Rows = EVERY) -> Floats:
         """The expected loss of node k and all below, given that k is reached."""
+        own = loss[k][rows]
+        times = 1 if at_exit else self.graph.skipped(k)  # how often the loss counts because rows leave here
         if self.graph.is_leaf(k):
-            return loss[k][rows]
-        own, s = loss[k][rows], self.gate(k, rows)
+            return own if at_exit else own * (1 + times)
+        s = self.gate(k, rows)
         sides = [
-            self.loss_from(way, loss, at_exit, rows) if way != EXIT else own if at_exit else np.zeros(1, self.dtype)
+            self.loss_from(way, loss, at_exit, rows) if way != EXIT else own * times
             for way in (self.graph.up[k], self.graph.low[k])
         ]
         below = s * sides[0] + (1.0 - s) * sides[1]

@@ -13,9 +13,18 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from miserly.costs import CostTable
-from miserly.estimators._base import DICTIONARY, GraphEstimator, PlanClassifier, Posed, constraints
-from miserly.estimators.cstc._answers import fine_tuned
+from miserly.estimators._base import (
+    DICTIONARY,
+    GraphEstimator,
+    HeldOutRows,
+    PlanClassifier,
+    Posed,
+    check_eval_set,
+    constraints,
+)
+from miserly.estimators.cstc._search import SHARPENING, Search, ValidationRows, anneal
 from miserly.estimators.cstc._soft_graph import GraphTask, SoftGraph
+from miserly.metrics import Metric
 from miserly.solvers import GateGraph
 
 
@@ -42,6 +51,7 @@ class CSCCClassifier(PlanClassifier, GraphEstimator):
         "min_samples_leaf": [constraints.at_least(1)],
         "max_iter": [constraints.at_least(0)],
         "tol": [constraints.not_negative()],
+        "metric": [str, Metric, None],
     }
 
     def __init__(
@@ -57,6 +67,7 @@ class CSCCClassifier(PlanClassifier, GraphEstimator):
         min_samples_leaf: int = 20,
         max_iter: int = 10,
         tol: float = 1e-3,
+        metric: str | Metric | None = None,
     ) -> None:
         self.costs = costs
         self.tradeoff = tradeoff
@@ -69,15 +80,25 @@ class CSCCClassifier(PlanClassifier, GraphEstimator):
         self.min_samples_leaf = min_samples_leaf
         self.max_iter = max_iter
         self.tol = tol
+        self.metric = metric
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, backend: Any = None) -> Self:
-        """Learn. A `backend` holds the rows held_out; for Dask collections it is found."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, eval_set: Any = None, backend: Any = None) -> Self:
+        """Learn. With `eval_set`, (X, y) or (X, y, qid), the candidate that is best by `metric` there is kept.
+
+        Candidates are the initialisation, the cascade after each round of the descent (which stops early) and their
+        first stages. A `backend` holds remote rows; for Dask collections it is found.
+        """
         posed = self._pose(X, y, sample_weight, backend)
         with closing(posed.learners.design):
-            self._solve(posed)
+            self._solve(posed, None if eval_set is None else self._validation(posed, eval_set))
         return self
 
-    def _solve(self, posed: Posed) -> None:
+    def _validation(self, posed: Posed, eval_set: Any) -> ValidationRows:
+        metric = self._metric(self.metric, posed.target)
+        X, y, qid = check_eval_set(self, eval_set, qid=metric.name if metric.grouped else True)
+        return ValidationRows(HeldOutRows(posed.learners, X), y, qid, metric)
+
+    def _solve(self, posed: Posed, validation: ValidationRows | None) -> None:
         """Solve and make the plan."""
         task = GraphTask(
             design=posed.learners.design,
@@ -91,12 +112,18 @@ class CSCCClassifier(PlanClassifier, GraphEstimator):
             steepness=None if isinstance(self.steepness, str) else float(self.steepness),
         )
         soft = SoftGraph.initialise(task, GateGraph.cascade(self.n_stages))
-        self.objective_ = soft.optimise(self.max_iter, self.tol)
-        self.n_iter_ = len(self.objective_) - 1
-        self.n_stages_ = len(soft.graph)
-        scorers, reading = fine_tuned(soft, posed, "model" if self.fine_tune else None)
-        tiers = list(range(len(scorers))) if len(self.classes_) == 2 else None
-        self.plan_ = self._graph_plan(posed, soft.graph, scorers, reading, tiers)
+        two = len(self.classes_) == 2
+        search = Search(posed, float(self.tradeoff), bool(self.fine_tune), validation, tiers=two)
+        # steeper gates fit the training rows better and rank others worse: only validation rows can tell
+        anneals = isinstance(self.steepness, str) and validation is not None
+        sharpening = SHARPENING if anneals else (1.0,)
+        self.objective_ = anneal(soft, search, sharpening, self.max_iter, self.tol)
+        assert search.best is not None
+        best = search.best
+        self.n_iter_ = sum(len(values) - 1 for values in self.objective_)
+        self.n_stages_ = len(best.graph)
+        tiers = list(range(len(best.scorers))) if two else None
+        self.plan_ = self._graph_plan(posed, best.graph, best.scorers, best.reading, tiers)
 
     def rank_score(self, X: Any, budget: float | None = None) -> np.ndarray:
         """The order to show: rows that left early stand below all that went on."""

@@ -20,7 +20,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import clone
 
-from miserly._typing import Floats, Rows
 from miserly.costs import CostTable
 from miserly.estimators._base import (
     DICTIONARY,
@@ -29,15 +28,13 @@ from miserly.estimators._base import (
     PlanClassifier,
     PlanRegressor,
     Posed,
-    Reading,
-    Scorer,
     check_eval_set,
     constraints,
 )
-from miserly.estimators.cstc._answers import GONE, TRUSTS, Trust, fine_tuned, prunable
+from miserly.estimators.cstc._search import SHARPENING, Search, ValidationRows, anneal
 from miserly.estimators.cstc._soft_graph import Classifier, GraphTask, SoftGraph
 from miserly.metrics import Metric
-from miserly.solvers import EXIT, GateGraph
+from miserly.solvers import GateGraph
 
 
 class _CSTC(GraphEstimator):
@@ -122,30 +119,23 @@ class _CSTC(GraphEstimator):
                 models.append(model)
         return models
 
-    def _solve(self, posed: Posed, validation: _Validation | None, starts: list[Classifier] | None) -> list[Classifier]:
+    def _solve(
+        self, posed: Posed, validation: ValidationRows | None, starts: list[Classifier] | None
+    ) -> list[Classifier]:
         """Solve for this tradeoff and make the plan; returns the first nodes, where another tradeoff may start."""
-        task = self._task(posed)
-        soft = SoftGraph.initialise(task, GateGraph.tree(self.max_depth), posed.gram, starts)
+        soft = SoftGraph.initialise(self._task(posed), GateGraph.tree(self.max_depth), posed.gram, starts)
         first = [copy.deepcopy(node) for node in soft.started]
-        trust: Trust = "model"
-        if validation is not None:
-            if posed.learners.known(posed.targets.shape[1]) is not None:
-                trust = max(
-                    TRUSTS,
-                    key=lambda t: self._figure(posed, validation, soft, *fine_tuned(soft, posed, self._tuned_by(t))),
-                )
-            soft = self._prune(soft, posed, validation, trust)
-        self.objective_ = soft.optimise(self.max_iter, self.tol)
-        if validation is not None:
-            soft = self._prune(soft, posed, validation, trust)
-        scorers, reading = fine_tuned(soft, posed, self._tuned_by(trust))
-        self.n_iter_ = len(self.objective_) - 1
-        self.n_nodes_ = len(soft.graph)
-        self.plan_ = self._graph_plan(posed, soft.graph, scorers, reading)
+        search = Search(posed, float(self.tradeoff), bool(self.fine_tune), validation)
+        self.objective_ = anneal(soft, search, self._sharpening(), self.max_iter, self.tol)
+        assert search.best is not None
+        graph, scorers, reading = search.best.graph, search.best.scorers, search.best.reading
+        self.n_iter_ = sum(len(values) - 1 for values in self.objective_)
+        self.n_nodes_ = len(graph)
+        self.plan_ = self._graph_plan(posed, graph, scorers, reading)
         return first
 
-    def _tuned_by(self, trust: Trust) -> Trust | None:
-        return trust if self.fine_tune else None
+    def _sharpening(self) -> tuple[float, ...]:
+        return SHARPENING if isinstance(self.steepness, str) else (1.0,)
 
     def _task(self, posed: Posed) -> GraphTask:
         return GraphTask(
@@ -159,61 +149,10 @@ class _CSTC(GraphEstimator):
             steepness=None if isinstance(self.steepness, str) else float(self.steepness),
         )
 
-    # ---- pruning ----------------------------------------------------------------------------------------------
-
-    def _validation(self, posed: Posed, eval_set: Any) -> _Validation:
+    def _validation(self, posed: Posed, eval_set: Any) -> ValidationRows:
         metric = self._metric(self.metric, posed.target)
         X, y, qid = check_eval_set(self, eval_set, qid=metric.name if metric.grouped else True)
-        return _Validation(HeldOutRows(posed.learners, X), y, qid, metric)
-
-    def _prune(self, soft: SoftGraph, posed: Posed, validation: _Validation, trust: Trust) -> SoftGraph:
-        """Take away, from the leaves up, what does not better the metric on validation data (thesis 3.4.5)."""
-        scorers, reading = fine_tuned(soft, posed, self._tuned_by(trust))
-        rows, outputs, scores = validation.routed(soft.graph, scorers)
-
-        def figure(of: Floats) -> float:
-            return posed.target.measure(validation.metric, validation.y, of, reading, validation.qid)
-
-        best, kept = figure(scores), np.ones(len(soft.graph), bool)
-        for k in range(len(soft.graph) - 1, 0, -1):
-            if not prunable(soft.graph, kept, k):
-                continue
-            parent = soft.graph.parents[k][0]  # type: ignore[index]
-            without = scores.copy()
-            without[rows[k]] = outputs[parent][np.searchsorted(rows[parent], rows[k])]
-            if (now := figure(without)) >= best:
-                scores, best, kept[k] = without, now, False
-        return soft.keep(kept)
-
-    def _figure(
-        self, posed: Posed, validation: _Validation, soft: SoftGraph, scorers: list[Scorer], reading: Reading
-    ) -> float:
-        """The metric of these answers on validation data; the larger, the better."""
-        scores = validation.routed(soft.graph, scorers)[2]
-        return posed.target.measure(validation.metric, validation.y, scores, reading, validation.qid)
-
-
-class _Validation:
-    """Rows that were not trained on, with what is to be measured on them."""
-
-    def __init__(self, held_out: HeldOutRows, y: np.ndarray, qid: np.ndarray | None, metric: Metric) -> None:
-        self.held_out, self.y, self.qid, self.metric = held_out, y, qid, metric
-
-    def routed(self, graph: GateGraph, scorers: list[Scorer]) -> tuple[list[Rows], list[Floats], Floats]:
-        """The rows that reach each node, what the node says of them, and what is said of all rows at the end."""
-        at = np.zeros(len(self.y), np.intp)
-        reached, outputs = [], []
-        scores = np.zeros((len(self.y), scorers[0].beta.shape[1]))
-        for k, scorer in enumerate(scorers):
-            rows = np.flatnonzero(at == k)
-            both = self.held_out.scores(np.column_stack([scorer.beta, scorer.routing]))[rows]
-            reached.append(rows)
-            outputs.append(both[:, :-1] + scorer.bias)
-            scores[rows] = outputs[-1]
-            if not graph.is_leaf(k):
-                ways = np.where(both[:, -1] > scorer.threshold, graph.up[k], graph.low[k])
-                at[rows] = np.where(ways == EXIT, GONE, ways)
-        return reached, outputs, scores
+        return ValidationRows(HeldOutRows(posed.learners, X), y, qid, metric)
 
 
 class CSTCRegressor(PlanRegressor, _CSTC):

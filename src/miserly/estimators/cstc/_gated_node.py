@@ -6,7 +6,7 @@
 p is the probability of reaching the node, U and V the expected losses beyond its two sides, r^l those of leaving by
 terminal l given a side: none of them depends on the node. p̄^l = Σ_i share_i p_i (s_i or 1 − s_i) r_i^l does, through
 s_i = σ(τ(h_iᵀβu − θ)). C^l is the quadratic that touches the path's cost from above (λ is in the prices).
-(c₀, c₁) is (1, 0) if the node counts when reached; if it counts where rows leave, their sides.
+(c₀, c₁) say how often the node's own loss counts: once when reached, or where rows leave, and for levels skipped.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ class GatedNode:
             traversal.loss_given(k, side, whole.loss, task.at_exit, rows).astype(np.float64) for side in (True, False)
         )
         exits = (graph.up[k] == EXIT, graph.low[k] == EXIT)
-        self.own = (float(exits[1]), float(exits[0]) - float(exits[1])) if task.at_exit else (1.0, 0.0)
+        reached, left = (0.0, 1.0) if task.at_exit else (1.0, float(graph.skipped(k)))
+        self.own = (reached + left * exits[1], left * (float(exits[0]) - float(exits[1])))
         (up, self.R_up), (low, self.R_low) = (traversal.leave_given(k, side, rows) for side in (True, False))
         self.n_up = len(up)
         paths = [graph.terminals[terminal][0] for terminal in (*up, *low)]

@@ -39,7 +39,8 @@ class Joint:
         )
         self.steepness = np.array([node.steepness for node in whole.nodes])
         self.direction = np.array([node.direction for node in whole.nodes])
-        self._ways = (np.array(self.graph.up), np.array(self.graph.low), self._exits())
+        skipped = np.array([0.0 if self.task.at_exit else self.graph.skipped(k) for k in range(n_nodes)])
+        self._ways = (np.array(self.graph.up), np.array(self.graph.low), self._exits(), skipped)
         self.used = np.unique(np.concatenate([node.columns for node in whole.nodes]))
         self.norm = self.task.norm.of_columns(self.used)
         self._use([node.columns for node in whole.nodes])
@@ -163,8 +164,11 @@ class Joint:
 
     # ---- descent ----------------------------------------------------------------------------------------------
 
-    def optimise(self, max_rounds: int, tol: float) -> list[float]:
-        """Rounds of a few steps until one lowers the objective by less than `tol` of itself; its values on the way."""
+    def optimise(self, max_rounds: int, tol: float, after: Callable[[SoftGraph], bool] | None = None) -> list[float]:
+        """Rounds of a few steps until one lowers the objective by less than `tol` of itself; its values on the way.
+
+        `after` is shown the graph after each round but the last, and says whether to stop.
+        """
         v, memory = self.read(), Memory()
         value, slope = self.objective(v)
         values = [value]
@@ -176,6 +180,10 @@ class Joint:
             values.append(value)
             if ends:
                 break
+            if after is not None:
+                self.write(v)
+                if after(self.whole):
+                    break
         self.write(v)
         return values
 

@@ -13,6 +13,7 @@ Zeros stay zero.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -216,14 +217,26 @@ class SoftGraph:
 
     # ---- one node after the other -----------------------------------------------------------------------------
 
-    def optimise(self, max_iter: int, tol: float = 1e-4) -> list[float]:
-        """All nodes at once where that fits into memory and pays, else one after the other; values on the way."""
+    def sharpen(self, factor: float) -> None:
+        """Gates that are steeper by a factor."""
+        if factor != 1.0:
+            for k, node in enumerate(self.nodes):
+                node.steepness *= factor
+                self.refresh(k)
+
+    def optimise(
+        self, max_iter: int, tol: float = 1e-4, after: Callable[[SoftGraph], bool] | None = None
+    ) -> list[float]:
+        """All nodes at once where that fits into memory and pays, else one after the other; values on the way.
+
+        `after` is shown the graph after each round, and says whether to stop.
+        """
         columns = np.unique(np.concatenate([node.columns for node in self.nodes]))
         if not max_iter or not len(columns):
             return [self.objective()]
         widest = max(0 if self.task.design.far else len(columns), len(self.graph) * self.task.targets.shape[1])
         if len(self.graph) <= MANY_NODES and widest * self.task.design.n_rows <= LARGE:
-            return Joint(self).optimise(max_iter, tol)
+            return Joint(self).optimise(max_iter, tol, after)
         return self.sweep(max_iter, tol)
 
     def sweep(self, max_sweeps: int, tol: float = 1e-4, rounds: int = 3) -> list[float]:
@@ -257,7 +270,7 @@ class SoftGraph:
     def _improve_leaf(self, k: int) -> None:
         task, node = self.task, self.nodes[k]
         columns, reach = node.columns, self.traversal.reach(k)
-        weight = _present(task.omega * reach)
+        weight = _present(task.omega * reach) * (1 if task.at_exit else 1 + self.graph.skipped(k))
         if not weight.any():
             return
         A, b, centre, mean = self._moments(weight, columns)
