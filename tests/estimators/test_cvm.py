@@ -13,6 +13,7 @@ from sklearn.svm import SVC
 from miserly.costs import CostTable
 from miserly.datasets import circle
 from miserly.estimators import CompressedSVC
+from miserly.estimators.cvm import _cvm as cvm
 from miserly.estimators.cvm import _kernel_machine as kernel_machine
 from miserly.plan import load_plan
 from miserly.solvers._kernel_functions import RBF
@@ -233,10 +234,48 @@ def test_no_matrix_is_larger_than_allowed(monkeypatch):
 def test_memory_bounds_what_is_matched_and_that_is_said(caplog):
     X, y = ring(4)
     whole = CompressedSVC(C=0.15, gamma=0.5, n_vectors=8, **QUICK).fit(X, y)
-    assert whole.n_targets_ == len(whole.full_)
+    assert whole.n_targets_ == len(X)
     with caplog.at_level(logging.WARNING, "miserly"):
         part = CompressedSVC(C=0.15, gamma=0.5, n_vectors=8, max_memory=20_000.0, **QUICK).fit(X, y)
     assert part.n_targets_ < len(part.full_)
     assert part.plan_.notes["matched on"] == part.n_targets_
-    assert f"matched on {part.n_targets_} of {len(part.full_)}" in caplog.text
+    assert f"matched on {part.n_targets_} of {len(X)}" in caplog.text
     assert np.mean(part.predict(X) == whole.predict(X)) > 0.9
+
+
+def scattered(seed, n=1500):
+    """Mostly one class, far from the other: few rows are support vectors, and most of the space has none."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4)) * np.array([1.0, 2.0, 3.0, 1.0])
+    return X, (np.sin(X[:, 0] * 2) + 0.4 * X[:, 1] > 1.4).astype(int)
+
+
+def test_the_small_machine_is_matched_at_all_rows():
+    """Matched at the support vectors alone it was free everywhere else."""
+    away, at_vectors = [], []
+    for seed in range(3):
+        X, y = scattered(seed)
+        svc = SVC(C=10.0, gamma=0.5).fit(X, y)
+        model = CompressedSVC.from_sklearn(svc, X, n_vectors=6, n_starts=2, max_iter=60)
+        alone = CompressedSVC.from_sklearn(svc, n_vectors=6, n_starts=2, max_iter=60)
+        others = np.setdiff1d(np.arange(len(X)), svc.support_)
+        expected = svc.predict(X[others])
+        away.append(np.mean(model.predict(X[others]) == expected))
+        at_vectors.append(np.mean(alone.predict(X[others]) == expected))
+        assert model.agreement_ == pytest.approx(np.mean(model.predict(X) == svc.predict(X)), abs=1e-12)
+        assert alone.agreement_ is None
+    assert np.mean(away) > np.mean(at_vectors) + 0.01
+    fitted = CompressedSVC(C=10.0, gamma=0.5, n_vectors=6, **QUICK).fit(X, y)
+    assert fitted.n_targets_ == len(X)
+    assert fitted.agreement_ > 0.9
+
+
+def test_a_weighted_sample_stands_for_many_rows(monkeypatch):
+    monkeypatch.setattr(cvm, "FEWEST_POINTS", 300)
+    monkeypatch.setattr(cvm, "POINTS_PER_VECTOR", 0)
+    X, y = scattered(0)
+    model = CompressedSVC(C=10.0, gamma=0.5, n_vectors=6, **QUICK).fit(X, y)
+    points = model._compression.points
+    assert points.support.sum() == len(model.full_)
+    assert len(points.weights) == len(model.full_) + 300
+    assert points.weights.sum() == pytest.approx(len(X))

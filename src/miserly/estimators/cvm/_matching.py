@@ -1,6 +1,6 @@
 """Moving the vectors of a small kernel machine until it says what a large one says (thesis 4.10).
 
-J(Z) = Σ_p min over a, b of  Σ_{i ∈ rows of p} (k(x_i, Z) a + b − F_ip)² + norm · aᵀ k(Z, Z) a. The coefficients are
+J(Z) = Σ_p min over a, b of  Σ_{i ∈ rows of p} w_i (k(x_i, Z) a + b − F_ip)² + norm · aᵀ k(Z, Z) a. The coefficients are
 eliminated (variable projection), only the vectors Z, which all outputs share, are searched for, by L-BFGS. F holds what
 the large machine says; an output that parts two classes is matched on the rows of these two. Rows lie class by class,
 so that the Gram matrix of an output is the sum of its classes'. The norm keeps many vectors from running wild between
@@ -37,20 +37,27 @@ class Moved:
 
 class Matching:
     """Targets F (row × output) at points X. `ends` are where each class of rows ends; `outputs` names the classes that
-    each output parts."""
+    each output parts; `weights` say how many rows each stands for (one, if not given)."""
 
     def __init__(
-        self, kernel: KernelFunction, X: Any, F: Floats, ends: Sequence[int], outputs: Sequence[tuple[int, ...]]
+        self,
+        kernel: KernelFunction,
+        X: Any,
+        F: Floats,
+        ends: Sequence[int],
+        outputs: Sequence[tuple[int, ...]],
+        weights: Floats | None = None,
     ) -> None:
         self.kernel, self.X, self.F, self.outputs = kernel, X, F, tuple(outputs)
+        self.weights = np.ones(len(F)) if weights is None else weights
         self.blocks = [slice(a, b) for a, b in zip([0, *ends[:-1]], ends)]
         self.seen = np.zeros((len(self.blocks), len(self.outputs)))  # class × output
         for p, classes in enumerate(self.outputs):
             self.seen[list(classes), p] = 1.0
-        self.sizes = np.array([block.stop - block.start for block in self.blocks])
+        self.sizes = np.array([self.weights[block].sum() for block in self.blocks])
         self.size = float(kernel.diagonal(X).mean())
-        self.ridge = RIDGE * len(F) * self.size**2
-        self.total = float(np.vdot(self._masked(F.copy()), F))
+        self.ridge = RIDGE * float(self.weights.sum()) * self.size**2
+        self.total = float(np.vdot(self._masked(F.copy()), self.weights[:, None] * F))
 
     def norm(self, m: int) -> float:
         """How much the length of m coefficients counts."""
@@ -66,7 +73,23 @@ class Matching:
         K, among = self.kernel.matrix(self.X, Z), self.kernel.matrix(Z, Z)
         coef, bias = self._solve(K, among)
         value, R = self._value(K, among, coef, bias, masked=True)
-        return Moved(Z, coef, bias, (value,), float(np.vdot(R, R)) / self.total if self.total else 0.0)
+        rest = float(np.vdot(R, self.weights[:, None] * R))
+        return Moved(Z, coef, bias, (value,), rest / self.total if self.total else 0.0)
+
+    def agreement(self, moved: Moved) -> float:
+        """For how much of the rows the small machine decides as the large one, of the outputs that they count for."""
+        scores = self.kernel.matrix(self.X, moved.vectors) @ moved.coef + moved.bias
+        same = self._masked(((scores > 0) == (self.F > 0)).astype(np.float64))
+        return float(self.weights @ same.sum(axis=1)) / float((self.sizes @ self.seen).sum())
+
+    def doubled(self, moved: Moved) -> Matching:
+        """The same with twice the weight on rows for which a small machine decides otherwise."""
+        scores = self.kernel.matrix(self.X, moved.vectors) @ moved.coef + moved.bias
+        wrong = self._masked(((scores > 0) != (self.F > 0)).astype(np.float64)).any(axis=1)
+        weights = self.weights * np.where(wrong, 2.0, 1.0)
+        weights *= self.weights.sum() / weights.sum()
+        ends = [block.stop for block in self.blocks]
+        return Matching(self.kernel, self.X, self.F, ends, self.outputs, weights)
 
     def value_and_slope(self, Z: Floats) -> tuple[float, Floats]:
         """What is minimised, and its gradient: at the best coefficients only the direct change of the kernel counts."""
@@ -74,7 +97,7 @@ class Matching:
         common = self.common(len(Z))
         coef, bias = self._solve_common(K, among) if common else self._solve(K, among)
         value, R = self._value(K, among, coef, bias, masked=not common)
-        slope = self.kernel.gradient(self.X, Z, K, 2.0 * (R @ coef.T))
+        slope = self.kernel.gradient(self.X, Z, K, 2.0 * ((self.weights[:, None] * R) @ coef.T))
         slope += self.kernel.gradient(Z, Z, among, 2.0 * self.norm(len(Z)) * (coef @ coef.T))
         return value, slope
 
@@ -105,14 +128,15 @@ class Matching:
     def _solve(self, K: Floats, among: Floats) -> tuple[Floats, Floats]:
         """The best coefficients and constants of each output on the rows of its classes."""
         m = K.shape[1]
-        grams = [K[block].T @ K[block] for block in self.blocks]
+        weighted = K * self.weights[:, None]
+        grams = [weighted[block].T @ K[block] for block in self.blocks]
         shrink = self.norm(m) * among
         shrink[np.diag_indices(m)] += self.ridge
         wanted = self._masked(self.F.copy())
-        totals = np.maximum(self.sizes @ self.seen, 1.0)
-        means = self.seen.T @ np.array([K[block].sum(axis=0) for block in self.blocks]) / totals[:, None]
-        means_F = wanted.sum(axis=0) / totals
-        right = K.T @ wanted - means.T * (totals * means_F)
+        totals = np.maximum(self.sizes @ self.seen, np.finfo(float).tiny)
+        means = self.seen.T @ np.array([weighted[block].sum(axis=0) for block in self.blocks]) / totals[:, None]
+        means_F = self.weights @ wanted / totals
+        right = weighted.T @ wanted - means.T * (totals * means_F)
         coef = np.empty((m, len(self.outputs)))
         for p, classes in enumerate(self.outputs):
             gram = shrink - totals[p] * np.outer(means[p], means[p])
@@ -123,10 +147,11 @@ class Matching:
 
     def _solve_common(self, K: Floats, among: Floats) -> tuple[Floats, Floats]:
         """The best coefficients and constants on all rows."""
-        mean, mean_F = K.mean(axis=0), self.F.mean(axis=0)
-        gram = K.T @ K - len(K) * np.outer(mean, mean) + self.norm(len(among)) * among
+        total, weighted = float(self.weights.sum()), K * self.weights[:, None]
+        mean, mean_F = weighted.sum(axis=0) / total, self.weights @ self.F / total
+        gram = weighted.T @ K - total * np.outer(mean, mean) + self.norm(len(among)) * among
         gram[np.diag_indices(len(gram))] += self.ridge
-        right = K.T @ self.F - np.outer(mean, len(K) * mean_F)
+        right = weighted.T @ self.F - np.outer(mean, total * mean_F)
         coef = linalg.solve(gram, right, assume_a="pos", overwrite_a=True, check_finite=False)
         return coef, mean_F - mean @ coef
 
@@ -138,7 +163,7 @@ class Matching:
         if masked:
             self._masked(R)
         length = float(np.vdot(coef, self.norm(len(among)) * (among @ coef) + self.ridge * coef))
-        return float(np.vdot(R, R)) + length, R
+        return float(np.vdot(R, self.weights[:, None] * R)) + length, R
 
     def _masked(self, table: Floats) -> Floats:
         """A table of rows × outputs with zeros, in place, where a row's class is none of the output's."""
