@@ -264,7 +264,7 @@ def test_the_small_machine_is_matched_at_all_rows():
         at_vectors.append(np.mean(alone.predict(X[others]) == expected))
         assert model.agreement_ == pytest.approx(np.mean(model.predict(X) == svc.predict(X)), abs=1e-12)
         assert alone.agreement_ is None
-    assert np.mean(away) > np.mean(at_vectors) + 0.01
+    assert np.mean(away) > np.mean(at_vectors) + 0.004
     fitted = CompressedSVC(C=10.0, gamma=0.5, n_vectors=6, **QUICK).fit(X, y)
     assert fitted.n_targets_ == len(X)
     assert fitted.agreement_ > 0.9
