@@ -138,6 +138,8 @@ def test_dragging_the_slider_and_pointing_at_a_mark(opened, pages):
 
 def test_the_bill_and_the_model_beside_it(opened, pages):
     page, run = opened("mail"), pages[1]["mail"][0]
+    assert page.input_value("#requests") == page.input_value("#unit-price") == ""
+    assert not page.locator("#bills").is_visible(), "no invented bill"
     page.fill("#requests", "1000")
     page.fill("#unit-price", "0.5")
     number = lambda name: float(page.inner_text(name).replace(",", ""))  # noqa: E731
@@ -161,14 +163,13 @@ def test_what_is_bought_and_what_is_not(opened, pages):
     assert {name for cell in cells for name in cell.split(", ")} == bought
     paid = page.locator("#bought tbody tr td:nth-child(4)").all_inner_texts()
     assert paid == [figure(line["total"]) for line in plan.purchases()]
-    rest = page.locator("#unbought tbody tr").all_inner_texts()
-    assert {line.split("\t")[0] for line in rest} == set(plan.costs.acquisitions) - bought
+    rest = [line.split("\t") for line in page.locator("#unbought tbody tr").all_inner_texts()]
+    assert {name for line in rest for name in line[0].split(", ")} == set(plan.costs.acquisitions) - bought
     first = next(p for p in run.front.pareto() if "t3" in bought_by(p.model.plan_))
-    line = next(line for line in rest if line.startswith("t3\t")).split("\t")
+    line = next(line for line in rest if "t3" in line[0].split(", "))
     assert line[2] == figure(first.validation.cost["mean"])
-    change = first.validation.quality - run.front.points[2].validation.quality
-    assert line[3] == figure(change).replace("-", "−")
-    page.get_by_role("button", name="where t3 is bought").click()
+    assert line[3] == figure(first.validation.quality), "of the whole model there"
+    page.locator("#unbought button.inline", has_text=line[2]).first.click()
     assert page.inner_text("#cost") == line[2]
 
 
@@ -190,7 +191,7 @@ def test_walking_a_row(opened, pages, name):
         facts = dict(re.findall(r"(.+)\n(.+)", page.inner_text("#way .facts")))
         assert facts["Paid"] == figure(float(cost[row]))
         answer = answers[row]
-        assert facts["Answer"].startswith(str(answer) if plan.classes is not None else figure(float(answer)))
+        assert facts["Prediction"].startswith(str(answer) if plan.classes is not None else figure(float(answer)))
         steps = page.locator("#way .steps li").all_inner_texts()
         assert steps[0].startswith("Before any purchase")
         assert steps[-1].endswith(f"paid {figure(float(cost[row]))}")
@@ -204,7 +205,7 @@ def test_walking_a_row(opened, pages, name):
                 assert f"paid {figure(walk.cost)}" in step
                 best = walk.best
                 seen = str(best.value) if plan.classes is not None else figure(float(f"{best.value:.4g}"))
-                assert f"answer {seen}" in step
+                assert f"predicts {seen}" in step
             assert walk.done
     page.get_by_role("button", name="Next row").click()
     assert page.inner_text("#way h3") != f"Row {row}"
@@ -317,3 +318,27 @@ def test_numbers_are_written_as_in_the_runs_table(opened):
     numbers += (rng.integers(0, 1 << 16, 300) / 16).tolist()
     shown = opened("mail").evaluate("numbers => numbers.map(figure)", numbers)
     assert shown == [figure(float(x)) for x in numbers]
+
+
+def test_what_does_not_apply_is_left_out(opened):
+    """A plan charged by path has no total and no gain of its purchases: those columns are gone, and no dash stands."""
+    page = opened("triage")
+    page.select_option("#path", label="Trees")
+    page.locator("#budget").focus()
+    page.keyboard.press("End")
+    ready(page)
+    if "own path" in page.inner_text("#buys-lead"):
+        assert not page.get_by_role("columnheader", name="Paid by then").is_visible()
+    assert "–" not in page.inner_text("main")
+
+
+def test_a_loss_stands_in_the_headline(opened, pages):
+    page, run = opened("triage"), pages[1]["triage"][0]
+    page.select_option("#path", label=run.front.name)
+    page.locator("#budget").focus()
+    page.keyboard.press("Home")
+    headline = page.inner_text("#verdict")
+    assert "loses" in headline
+    assert page.locator("#verdict.warns").is_visible()
+    assert page.inner_text("#change").startswith("+"), "a higher squared error"
+    assert "constant prediction" in page.inner_text("#frontier").lower()

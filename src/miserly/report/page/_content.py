@@ -103,6 +103,23 @@ class Content:
         blind = [p for p in points if p.params.get("tradeoff") == 0]
         return blind[0] if blind else max(points, key=lambda p: p.validation.cost["mean"])
 
+    @cached_property
+    def constant(self) -> float | None:
+        """The quality of the free constant prediction: the prior of the cost-blind plan, the same for every row."""
+        plan, rows, metric = self.blind.model.plan_, self.rows, self.metric
+        z = np.tile(np.asarray(plan.prior, float), (len(rows), 1))
+        if metric.input == "proba":
+            output = plan.probabilities(z)
+        elif metric.input == "score":
+            output = z[:, 0] if z.shape[1] == 1 else z
+        else:
+            output = plan.read(z)
+        try:
+            value = metric(rows.y, output, qid=rows.qid, classes=plan.classes)
+        except ValueError:
+            return None
+        return None if math.isnan(value) else float(value)
+
     @property
     def blind_name(self) -> str:
         """What to call it."""
@@ -148,6 +165,7 @@ class Content:
             "chosen": next((self._number(run.chosen) for run in self.runs if run.chosen is not None), None),
             "blind": self._number(self.blind),
             "blindName": self.blind_name,
+            "constant": self.constant,
             "features": self._features(),
             "walked": [self._row(int(i)) for i in self.walked],
         }
@@ -213,17 +231,33 @@ class Content:
         }
 
     def _verdict(self, stop: SliderStop, blind: SliderStop) -> str:
-        """The stop in one sentence; what counts stands between stars."""
+        """The stop in two sentences, quality first; what counts stands between stars."""
         unit, name = self.runs[0].front.unit, self.metric.name
-        has = f"**{figure(stop.cost)} {unit}** a row for {name} **{figure(stop.point.validation.quality)}**"
+        half = half_width(stop.replicates)
+        doubt = "" if math.isnan(half) else f" ± {figure(float(f'{half:.2g}'))}"
+        has = f"{name} **{figure(stop.point.validation.quality)}{doubt}** for **{figure(stop.cost)} {unit}** a row"
         if stop is blind:
             return f"The {self.blind_name}: {has}."
-        other = f"which takes {figure(blind.cost)} for {figure(blind.point.validation.quality)}"
+        times = blind.cost / stop.cost if stop.cost else math.inf
         if not stop.cost:
-            return f"{has}, free of charge, beside the {self.blind_name}, {other}."
-        times = blind.cost / stop.cost
-        ratio = f"**{times:.1f} times cheaper**" if times >= 1 else f"**{1 / times:.1f} times more expensive**"
-        return f"{has}: {ratio} than the {self.blind_name}, {other}."
+            ratio = "free of charge"
+        else:
+            ratio = f"**{times:.1f} times cheaper**" if times >= 1 else f"**{1 / times:.1f} times more expensive**"
+        beside = f"the {self.blind_name} ({figure(blind.point.validation.quality)} for {figure(blind.cost)})"
+        return f"{has}. {self._against(stop, blind)} {beside}, and {ratio}."
+
+    def _against(self, stop: SliderStop, blind: SliderStop) -> str:
+        """How the quality compares with the reference: a significant loss is said, not hidden."""
+        sign = 1.0 if self.metric.greater_is_better else -1.0
+        lost = sign * (blind.point.validation.quality - stop.point.validation.quality)
+        half = half_width(blind.replicates - stop.replicates)
+        size = figure(abs(lost))
+        if math.isnan(half):
+            return f"It is {size} {'worse' if lost > 0 else 'better'} than" if lost else "It is as good as"
+        spread = f"{size} ± {figure(float(f'{half:.2g}'))}"
+        if abs(lost) <= half:
+            return f"It differs by {spread}, within the noise of these rows, from"
+        return f"It **loses {spread}** against" if lost > 0 else f"It gains {spread} over"
 
     def _paths(self) -> list[dict[str, Any]]:
         """Ways for the slider: the best of all methods, then each method alone."""

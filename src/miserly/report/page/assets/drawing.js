@@ -2,15 +2,41 @@
 
 function planPicture(figure_, data, detail) {
   const boxes = detail.boxes;
+  if (detail.byPath) return purchasesPicture(figure_, data, detail);
   const alike = detail.funnel && boxes.every((box) => box.share === boxes[0].share);
   const [title, note, paint] = alike
-    ? ["How the budget is spent", `Every row goes all the way; bars tell what is paid by then, in ${data.unit}`, staircase]
+    ? ["How the budget is spent", `Every row buys all of it; bars show what is paid by then, in ${data.unit}`, staircase]
     : detail.funnel
-      ? ["Who goes on", "Bars: the share of rows that come to each stage, in the colour of their label", funnel]
-      : ["Who goes where", "Size: rows that come there; colour: their label; full lines pass the gate, dashed ones do not", tree];
+      ? ["Rows at each stage", "Bars: the share of rows that reach each stage, in the colour of their label", funnel]
+      : ["Rows at each node", "Size: rows that reach it; colour: their label; solid lines pass the gate, dashed ones do not", tree];
   const legend = alike ? [] : labelLegend(data);
   const label = boxes.map((box) => `${boxName(box)}: ${bought(box)}, ${percent(box.share)} of rows`).join("; ");
   figure_.show({ title, note, legend, label: `${title}. ${label}.`, paint: boxes.length ? (w) => paint(w, data, boxes) : null });
+}
+
+/** Where each row pays for its own path: which share of rows buys what. */
+function purchasesPicture(figure_, data, detail) {
+  const lines = detail.purchases.slice(0, 16);
+  const names = (line) => some(line.buys, 3);
+  figure_.show({
+    title: "Which rows buy what",
+    note: "Share of rows that buy it, in the order of purchase; rows differ",
+    label: `Share of rows that buy: ${lines.map((line) => `${names(line)} ${percent(line.share)}`).join(", ")}.`,
+    paint: lines.length ? (width) => purchaseBars(width, lines.map((line) => [`${names(line)} · ${figure(line.price)}`, line.share])) : null,
+  });
+}
+
+function purchaseBars(width, lines) {
+  const step = 36;
+  const svg = canvas(width, lines.length * step + 4);
+  lines.forEach(([text, share], i) => {
+    const top = i * step;
+    svg.append(words(0, top + 13, clipped(text, Math.floor((width - 60) / 6.4)), "small"));
+    svg.append(words(width, top + 13, percent(share), "tick", "end"));
+    svg.append(draw("rect", { x: 0, y: top + 18, width, height: 9, rx: 4, class: "track" }));
+    svg.append(draw("rect", { x: 0, y: top + 18, width: Math.max(3, share * width), height: 9, rx: 4, class: "bar" }));
+  });
+  return svg;
 }
 
 const boxName = (box) => (box.nodes > 1 ? `Nodes from box ${box.box + 1}` : `Node ${box.box + 1}`);
@@ -101,7 +127,7 @@ function tree(width, data, boxes) {
     const lines = [
       [`${percent(box.share)} · ${label}`, "small strong"],
       [some(box.buys, 2) || "nothing new", "small"],
-      [box.gate ? `${box.gate}?` : "answers", "tick"],
+      [box.gate ? `${box.gate}?` : "predicts", "tick"],
     ];
     svg.append(draw("circle", { cx: x, cy: y, r, class: "box", style: labelStyle(data, box) },
       draw("title", {}, `${percent(box.share)} of rows; ${bought(box)}: ${box.buys.join(", ")}`)));

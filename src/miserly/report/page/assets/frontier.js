@@ -15,7 +15,8 @@ function frontierPicture(figure_, data, state, pick) {
   const here = data.stops[state.stop];
   figure_.show({
     title: `${metric.name} against cost`,
-    note: `Mean cost of a validation row in ${unit}, logarithmic` + (metric.greater ? "" : `; lower ${metric.name} is better`),
+    note: `Mean cost of a validation row in ${unit}, logarithmic` + (metric.greater ? "" : `; lower ${metric.name} is better`) +
+      (data.constant === null ? "" : `. A constant prediction has ${metric.name} ${figure(data.constant)}`),
     legend,
     label: `${metric.name} against mean cost for ${methods.map((m) => m.name).join(", ")}. Under the slider: ` +
       `${figure(here.quality)} for ${figure(here.cost.mean)} ${unit}. All figures are in the table of all models.`,
@@ -44,10 +45,16 @@ function frontierGround(width, data, pick) {
   const height = width < 480 ? 300 : width < 640 ? 400 : 500;
   const [left, right, top, bottom] = [58, width - 16, 14, height - 44];
   const points = data.methods.flatMap((method) => method.points);
-  const [low, high] = spread(points.flatMap((p) => (p.front ? ends(data.stops[p.stop]) : [p.quality])));
+  const values = points.flatMap((p) => (p.front ? ends(data.stops[p.stop]) : [p.quality]));
+  const [bottomMost, topMost] = [Math.min(...values), Math.max(...values)];
+  const near = data.constant !== null && Math.max(bottomMost - data.constant, data.constant - topMost) <= 1.5 * (topMost - bottomMost);
+  const [low, high] = spread(near ? [...values, data.constant] : values);
   const x = costScale(points.map((p) => p.cost), left + 12, right - 12);
   const y = linear(low, high, bottom, top);
   const svg = canvas(width, height, ...valueAxis(ticks(low, high, 6), y, left, right));
+  if (data.constant >= low && data.constant <= high)
+    svg.append(draw("line", { x1: left, x2: right, y1: y(data.constant), y2: y(data.constant), class: "ideal" }),
+      words(right, y(data.constant) - 5, "constant prediction", "tick halo", "end"));
   for (const c of logTicks(x.low, x.high, width / 70))
     svg.append(draw("line", { x1: x.at(c), x2: x.at(c), y1: top, y2: bottom, class: "grid" }),
       words(x.at(c), bottom + 18, compact(c), "tick", "middle"));

@@ -67,12 +67,20 @@ function showDock(stop) {
   byId("quality-half").textContent = stop.half === null ? "" : ` ± ${twoDigits(stop.half)}`;
   byId("cost").textContent = figure(stop.cost.mean);
   byId("times").textContent = stop.times === null ? "free" : stop.times >= 1 ? `${stop.times.toFixed(1)}×` : `${(1 / stop.times).toFixed(1)}×`;
+  const change = byId("change");
+  const size = Math.abs(stop.lost);
+  const noticeable = stop.lostHalf !== null && size > stop.lostHalf;
+  change.textContent = state.stop === data.blind ? "" : `${stop.lost > 0 ? (metric.greater ? "−" : "+") : metric.greater ? "+" : "−"}${figure(size)}`;
+  byId("change-half").textContent = state.stop === data.blind || stop.lostHalf === null ? "" : ` ± ${twoDigits(stop.lostHalf)}`;
+  change.parentElement.className = noticeable && stop.lost > 0 ? "worse" : "";
+  byId("change-part").style.visibility = state.stop === data.blind ? "hidden" : "visible"; // keeps its place
+  byId("verdict").className = noticeable && stop.lost > 0 ? "verdict warns" : "verdict";
   byId("times-name").textContent = stop.times !== null && stop.times < 1 ? "More expensive" : "Cheaper";
 }
 
 const path = () => data.paths[state.path].stops;
 
-/** Show a stop; if the slider's way does not lead there, take the way of its method. */
+/** Show a stop; if it is not on the slider's path, take the path of its method. */
 function pick(stop) {
   if (!path().includes(stop)) {
     const other = data.paths.findIndex((way) => way.stops.includes(stop));
@@ -123,18 +131,19 @@ function theme(number) {
 function begin() {
   const { unit, metric, rows, queries, methods } = data;
   const how = queries === null ? "" : ` of ${many(queries, "query", "queries")}`;
-  byId("about").textContent = `${methods.map((m) => m.name).join(" · ")} — ${many(rows, "validation row")}${how}`;
+  byId("about").textContent = `${methods.map((m) => m.name).join(" · ")} · ${many(rows, "validation row")}${how}`;
   byId("quality-name").textContent = metric.name;
   byId("cost-unit").textContent = ` ${unit}`;
   byId("most-unit").textContent = unit;
   byId("times-note").textContent = ` than the ${data.blindName}`;
-  byId("price-name").textContent = `Price of one unit (${unit})`;
+  byId("change-name").textContent = `Change in ${metric.name}`;
+  byId("price-name").textContent = `Money for one unit (${unit})`;
   byId("path").replaceChildren(...data.paths.map((way, i) => make("option", { value: i }, way.name)));
   byId("path-part").hidden = data.paths.length < 2;
   const unfinished = methods.filter((m) => !m.complete).map((m) => m.name);
   byId("how").textContent =
     `Figures are of validation rows, on which models were chosen${methods[0].points[0].test ? "; where test data were given, theirs stand beside" : ""}. ` +
-    "Costs come from the plans' own ledger, as predict_cost tells them; ± is a 95 % jackknife interval over groups of rows. " +
+    "Costs come from the plans' own ledger, as predict_cost gives them; ± is a 95 % jackknife interval over groups of rows. " +
     (unfinished.length ? `The sweep of ${unfinished.join(", ")} was interrupted. ` : "") + `Miserly ${data.version}.`;
   theme(0);
   buildSections(data, pick, walkRow);

@@ -14,23 +14,23 @@ function buildSections(data, pick, walkRow) {
       { key: "buys", label: "Buys", show: names, wide: true },
       { key: "price", label: "Price", number: true },
       { key: "total", label: "Paid by then", number: true },
-      { key: "share", label: "LabelledRows", number: true, show: percent },
+      { key: "share", label: "Rows", number: true, show: percent },
       { key: "gain", label: "Gain", number: true },
     ],
   });
   tables.unbought = new Table(byId("unbought"), {
-    caption: "Not bought, and what it would have added", filter: "Filter", open: 8, empty: "It buys all there is.",
+    caption: "Not bought here", filter: "Filter", open: 8, empty: "It buys all there is.",
     columns: [
-      { key: "name", label: "Acquisition", wide: true },
+      { key: "names", label: "Acquisitions", show: names, wide: true },
       { key: "price", label: "Price", number: true },
-      { key: "from", label: "Bought from", number: true, show: (v, row) => (v === null ? "never" : stepButton(row, pick)) },
-      { key: "adds", label: `${data.metric.name} there`, number: true, show: (v) => (v === null ? "–" : signed(v)) },
+      { key: "from", label: "First bought at", number: true, show: (v, row) => (v === null ? "no budget" : stepButton(row, pick)) },
+      { key: "quality", label: `${data.metric.name} of that model`, number: true },
     ],
   });
   tables.payers = new Table(byId("payers"), {
     caption: "Rows by what they pay", open: 12,
     columns: [
-      { key: "group", label: "LabelledRows", wide: true },
+      { key: "group", label: "Rows", wide: true },
       { key: "rows", label: "How many", number: true, show: (v) => v.toLocaleString("en-US") },
       { key: "mean", label: "Mean", number: true },
       { key: "p95", label: "95 %", number: true },
@@ -42,9 +42,9 @@ function buildSections(data, pick, walkRow) {
     caption: "The marks, one by one", open: 10,
     columns: [
       { key: "predicted", label: "Predicted", number: true },
-      { key: "seen", label: "Seen", number: true },
+      { key: "seen", label: "Observed", number: true },
       { key: "gap", label: "Gap", number: true, show: (v) => signed(Number(v.toPrecision(2))) },
-      { key: "rows", label: "LabelledRows", number: true, show: (v) => v.toLocaleString("en-US") },
+      { key: "rows", label: "Rows", number: true, show: (v) => v.toLocaleString("en-US") },
     ],
   });
   tables.rows = new Table(byId("rows"), {
@@ -53,8 +53,8 @@ function buildSections(data, pick, walkRow) {
       { key: "row", label: "Row", number: true, show: (v, row) => rowButton(row, walkRow) },
       ...(data.queries === null ? [] : [{ key: "query", label: "Query" }]),
       { key: "label", label: "Label", number: data.classes === null, show: String },
-      { key: "answer", label: "Answer", number: data.classes === null },
-      ...(data.classes === null ? [] : [{ key: "probability", label: "Sure", number: true }]),
+      { key: "answer", label: "Prediction", number: data.classes === null },
+      ...(data.classes === null ? [] : [{ key: "probability", label: "Probability", number: true }]),
       { key: "cost", label: "Paid", number: true },
     ],
   });
@@ -77,7 +77,7 @@ function buildSections(data, pick, walkRow) {
 const signed = (v) => (v > 0 ? `+${figure(v)}` : figure(v).replace("-", "−"));
 const inline = (text, name, onclick, pressed = null) =>
   make("button", { type: "button", class: "inline", onclick, "aria-label": name, "aria-pressed": pressed }, text);
-const stepButton = (row, pick) => inline(figure(row.from), `Move the budget to ${figure(row.from)}, where ${row.name} is bought`, () => pick(row.stop));
+const stepButton = (row, pick) => inline(figure(row.from), `Move the budget to ${figure(row.from)}, where ${some(row.names, 4)} ${row.names.length > 1 ? "are" : "is"} bought`, () => pick(row.stop));
 const rowButton = (row, walkRow) => inline(String(row.row), `Walk row ${row.row}`, () => walkRow(row.index), row.here ? "true" : "false");
 const modelButton = (row, pick) => inline(row.params || "this one", `Show ${row.method}, ${row.params}`, () => pick(row.stop), row.here ? "true" : "false");
 
@@ -87,7 +87,7 @@ function showCompare(data, stop) {
   const test = columns.every(([, s]) => s.test);
   const lines = [
     [`${data.metric.name}, validation`, (s) => figure(s.quality)],
-    ["± (95 %)", (s) => twoDigits(s.half)],
+    ...(columns.some(([, s]) => s.half !== null) ? [["± (95 %)", (s) => twoDigits(s.half)]] : []),
     ...(test ? [[`${data.metric.name}, test`, (s) => figure(s.test.quality)]] : []),
     ["Mean cost", (s) => figure(s.cost.mean)],
     ...(test ? [["Mean cost, test", (s) => figure(s.test.cost)]] : []),
@@ -109,7 +109,7 @@ function showCompare(data, stop) {
 function lostText(data, stop) {
   const half = stop.lostHalf === null ? "" : ` ± ${twoDigits(stop.lostHalf)}`;
   const [word, size] = stop.lost >= 0 ? ["Worse", stop.lost] : ["Better", -stop.lost];
-  const doubt = stop.lostHalf !== null && size < stop.lostHalf ? ": less than these rows can tell" : "";
+  const doubt = stop.lostHalf !== null && size < stop.lostHalf ? ": within the noise of these rows" : "";
   return `${word} by ${figure(size)}${half} ${data.metric.name} on the same rows${doubt}.`;
 }
 
@@ -118,6 +118,7 @@ const capital = (text) => text[0].toUpperCase() + text.slice(1);
 function showBill(data, stop) {
   const value = (id) => Math.max(0, Number(byId(id).value) || 0);
   const factor = value("requests") * 30 * value("unit-price");
+  byId("bills").hidden = !factor;
   const [here, blind] = [stop, data.stops[data.blind]].map((s) => factor * s.cost.mean);
   byId("bill-here").textContent = money(here);
   byId("bill-blind").textContent = money(blind);
@@ -149,9 +150,9 @@ function showStages(data, detail) {
   });
   const matrix = detail.leaves;
   figures.leaves.show({
-    title: "Do the ends buy the same?",
-    note: "Shared purchases over all purchases of two ends (Jaccard): 1 is the same, 0 nothing in common",
-    label: `Jaccard similarity of ${matrix.length} ends.`,
+    title: "Do the leaves buy the same?",
+    note: "Shared purchases over all purchases of two leaves (Jaccard): 1 is the same, 0 nothing in common",
+    label: `Jaccard similarity of ${matrix.length} leaves.`,
     paint: matrix.length ? (width) => matrixPicture(width, matrix) : null,
   });
 }
@@ -183,7 +184,7 @@ function matrixPicture(width, matrix) {
     line.forEach((value, j) => {
       const box = { x: margin + j * cell, y: margin + i * cell, width: cell - 1, height: cell - 1 };
       const style = `fill:color-mix(in oklab, var(--deep) ${Math.round(100 * value)}%, var(--pale))`;
-      svg.append(draw("rect", { ...box, style }, draw("title", {}, `ends ${i + 1} and ${j + 1}: ${figure(value)}`)));
+      svg.append(draw("rect", { ...box, style }, draw("title", {}, `leaves ${i + 1} and ${j + 1}: ${figure(value)}`)));
       const kind = value > 0.5 ? "tick on-deep" : "tick on-pale";
       if (cell > 30) svg.append(words(box.x + cell / 2, box.y + cell / 2 + 4, value.toFixed(2), kind, "middle"));
     });
@@ -191,28 +192,29 @@ function matrixPicture(width, matrix) {
   return svg;
 }
 
-/** For every acquisition that is not bought here, the first more expensive stop that buys it: on the slider's way, or at its
-    end the cost-blind model. */
+/** What is not bought here, by the first more expensive stop that buys it: on the slider's path, or the reference model.
+    The quality is that of the whole model there: it says nothing about a single acquisition. */
 function showPurchases(data, detail, state) {
   const stop = data.stops[state.stop];
   const path = data.paths[state.path].stops;
   const owned = new Set(stop.bought);
   byId("buys-lead").textContent = `${many(stop.bought.length, "acquisition")} of ${data.acquisitions.length}. ` +
-    (detail.byPath ? "Each row pays for the splits on its own way: the order is the walked rows', and so are the shares." : "Each is paid once per row that comes there.") +
+    (detail.byPath ? "Each row pays for the splits on its own path; order and shares are those of the rows below, under One row." : "Each is paid once per row that comes there.") +
     (detail.purchases.some((line) => line.gain !== null) ? " Gain: what the mean training loss fell by." : "");
   tables.bought.set(detail.purchases.map((line, i) => ({ place: i + 1, ...line })));
   const first = new Map();
   for (const s of [...path, data.blind].filter((s) => data.stops[s].cost.mean > stop.cost.mean))
     for (const a of data.stops[s].bought) if (!first.has(a)) first.set(a, s);
-  const rows = [];
+  const groups = new Map();
   data.acquisitions.forEach((item, a) => {
     if (owned.has(a)) return;
     const at = first.get(a) ?? null;
     const there = at === null ? null : data.stops[at];
-    rows.push({ name: item.name, price: item.price, stop: at, from: there && there.cost.mean, adds: there && there.quality - stop.quality });
+    if (!groups.has(at)) groups.set(at, { names: [], price: 0, stop: at, from: there && there.cost.mean, quality: there && there.quality });
+    groups.get(at).names.push(item.name);
+    groups.get(at).price += item.price;
   });
-  rows.sort((a, b) => compared(a.from, b.from, 1) || a.price - b.price);
-  tables.unbought.set(rows);
+  tables.unbought.set([...groups.values()].sort((a, b) => compared(a.from, b.from, 1)));
 }
 
 function showTiers(data, stop) {
@@ -253,7 +255,7 @@ function showSpending(data, detail, state) {
     paint: (width) => histogram(width, groups, bars),
   });
   if (!figures.spending.choice) {
-    const choice = make("select", { "aria-label": "Part rows by" }, ...["label", "outcome"].map((by) => make("option", { value: by }, `by ${by}`)));
+    const choice = make("select", { "aria-label": "Group rows by" }, ...["label", "outcome"].map((by) => make("option", { value: by }, `by ${by}`)));
     choice.addEventListener("change", () => {
       state.by = choice.value;
       showSpending(data, state.detail, state);
@@ -290,10 +292,10 @@ function histogram(width, groups, bars) {
 function showCalibration(data, detail, blind) {
   const { axes, bins } = detail.calibration;
   byId("trust-lead").textContent = data.classes
-    ? "Marks on the diagonal: what is called 80 % sure is right four times of five. Larger marks stand for more rows."
-    : "Marks on the diagonal: rows with this answer have this label on average. Each mark is a tenth of the rows.";
+    ? "On the diagonal, a probability of 80 % is right four times out of five. Larger marks stand for more rows."
+    : "On the diagonal, rows with this prediction have this label on average. Each mark is a tenth of the rows.";
   figures.calibration.show({
-    title: "As predicted, and as seen",
+    title: "Predicted and observed",
     note: `${axes[0]} → ${axes[1]}`,
     legend: [[lineKey(0), "this model"], [lineKey(1), data.blindName]],
     label: `${axes[0]} and ${axes[1]}: ${bins.map((b) => `${figure(b.predicted)}: ${figure(b.seen)}`).join(", ")}.`,

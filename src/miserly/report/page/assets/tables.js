@@ -46,6 +46,15 @@ class Table {
     this.render();
   }
 
+  /** Columns in which no row has a value are left out. */
+  hideEmpty() {
+    this.columns.forEach((column, i) => {
+      const empty = this.rows.length > 0 && !this.rows.some((row) => hasValue(row[column.key]));
+      this.heads[i].hidden = empty;
+      for (const line of this.body.rows) if (line.cells.length === this.columns.length) line.cells[i].hidden = empty;
+    });
+  }
+
   toggle() {
     this.all = !this.all;
     this.render();
@@ -79,17 +88,21 @@ class Table {
         const value = row[column.key];
         const content = column.show ? column.show(value, row) : column.number ? figure(value) : value;
         const kind = column.number ? "number" : column.wide ? "wide" : null;
-        return make("td", { class: kind }, content === null || content === undefined ? "–" : content);
+        return make("td", { class: kind }, content === null || content === undefined ? "" : content);
       });
       return make("tr", { class: row.here ? "here" : null, "aria-current": row.here ? "true" : null }, ...cells);
     });
     if (!lines.length) lines.push(make("tr", {}, make("td", { colspan: this.columns.length }, this.empty)));
     this.body.replaceChildren(...lines);
+    this.hideEmpty();
     this.more.hidden = rows.length <= this.open;
     this.more.textContent = this.all ? "Show fewer" : `Show all ${rows.length.toLocaleString("en-US")}`;
     this.count.textContent = this.typed ? `${rows.length} of ${this.rows.length} match` : "";
   }
 }
+
+/** Whether a cell of this column has something to show. */
+const hasValue = (value) => value !== null && value !== undefined && value !== "";
 
 /** Missing values stand last, whichever way a column is sorted. */
 function compared(a, b, sign) {

@@ -37,11 +37,11 @@ function showWalk(data, detail, blind, state) {
         make("strong", {}, i === 0 ? "Before any purchase" : `Buys ${some(names, 4)}`),
         seen.length ? make("span", { class: "soft" }, some(seen, 4)) : null),
       make("div", { class: "step-figures" },
-        make("span", {}, make("small", {}, "answer "), shown(step)),
+        make("span", {}, make("small", {}, "predicts "), shown(step)),
         make("span", {}, make("small", {}, "paid "), figure(step.cost))));
   });
   figures.walk ??= new Figure(make("figure", { class: "plain" }), "row");
-  const facts = [["Label", row.label], ["Answer", shown(last)], ["Paid", figure(last.cost)], [capital(data.blindName), `${shown(there)} for ${figure(there.cost)}`]];
+  const facts = [["Label", row.label], ["Prediction", shown(last)], ["Paid", figure(last.cost)], [capital(data.blindName), `${shown(there)} for ${figure(there.cost)}`]];
   if (row.query !== null) facts.unshift(["Query", row.query]);
   byId("way").replaceChildren(
     make("div", { class: "table-head" }, make("h3", {}, `Row ${row.row}`),
@@ -51,7 +51,7 @@ function showWalk(data, detail, blind, state) {
     make("ol", { class: "steps", start: "0", tabindex: "0", "aria-label": `Purchases of row ${row.row}` }, ...items),
   );
   figures.walk.show({
-    title: steps[0].probability === null ? "Answer by what was paid" : "Probability of the answer by what was paid",
+    title: steps[0].probability === null ? "Prediction by what is paid" : "Probability of the prediction by what is paid",
     label: `After each purchase of row ${row.row}: ${steps.map((s) => `${figure(s.cost)}: ${shown(s)}`).join(", ")}.`,
     paint: steps.length > 1 ? (width) => walkChart(width, data, row, steps) : null,
   });

@@ -3,7 +3,7 @@
 
 /** A number as people read it, by the rule of the run's table: four digits, large ones whole, ties to even. */
 function figure(x) {
-  if (x === null || x === undefined) return "–";
+  if (x === null || x === undefined) return "";
   if (typeof x !== "number") return String(x);
   const size = Math.abs(x);
   if (size >= 1e4 && size < 1e15) return whole(x).toLocaleString("en-US", { maximumFractionDigits: 0 });
@@ -40,17 +40,17 @@ function whole(x) {
 
 /** How sure a figure is: two digits tell it. */
 function twoDigits(x) {
-  return x === null ? "–" : figure(Number(x.toPrecision(2)));
+  return x === null ? "" : figure(Number(x.toPrecision(2)));
 }
 
 function percent(share) {
-  if (share === null) return "–";
+  if (share === null) return "";
   const value = 100 * share;
   return value > 0 && value < 1 ? "< 1 %" : value < 100 && value > 99 ? "> 99 %" : `${Math.round(value)} %`;
 }
 
 function money(x) {
-  if (!Number.isFinite(x)) return "–";
+  if (!Number.isFinite(x)) return "";
   return x.toLocaleString("en-US", { maximumFractionDigits: Math.abs(x) < 100 ? 2 : 0 });
 }
 
