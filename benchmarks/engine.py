@@ -84,7 +84,7 @@ def kernel_speed(X, y) -> None:
         backend.gradients()
         backend.begin()
         features = np.arange(data.n_features, dtype=np.int32)
-        root = best_of(7, lambda: backend.histograms([0], features))[0].wall / X.size
+        root = best_of(7, lambda: backend.histograms(0, features))[0].wall / X.size
         rows = np.arange(0, len(y), 2, dtype=np.uint32)
         out = np.empty((len(features), 256), np.int64)
         packed = np.ones(len(rows), np.int64)

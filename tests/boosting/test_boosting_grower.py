@@ -146,4 +146,4 @@ def test_sums_of_many_large_gradients_fit_their_integers(n_rows):
         assert (sums.n_rows, sums.lanes[0] >> 24) == (n_rows, int(gradient.sum()) * largest)
         assert sums.squares == n_rows * largest**2
     tree = Grower(backend, ModelPricing(table(*own([0.0])), 0.0), TreeLimits(1, None, 1)).grow()
-    assert tree.gain == pytest.approx(0.5 * sign.var(), rel=1e-12)
+    assert tree.score == pytest.approx(0.5 * sign.var(), rel=1e-12)

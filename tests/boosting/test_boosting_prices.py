@@ -73,7 +73,8 @@ def pauses(lazy, n_rounds=40, price=0.02):
     backend = LocalBackend(bin_data(X), y, SquaredLoss())
     counted = []
     count = backend.histograms
-    backend.histograms = lambda nodes, features: (counted.append(1 in features), count(nodes, features))[1]
+    backend.compiled = False
+    backend.histograms = lambda node, features: (counted.append(1 in features), count(node, features))[1]
     looks = []
     result = boost(
         backend,

@@ -227,7 +227,7 @@ def own_cluster():
 
 def trouble(monkeypatch, at, happens):
     """Something bad at some questions."""
-    each, asked = PinnedRows._ask, []
+    each, asked = PinnedRows._call, []
 
     def troubled(rows, *question):
         asked.append(question[0])
@@ -235,7 +235,7 @@ def trouble(monkeypatch, at, happens):
             happens(rows)
         return each(rows, *question)
 
-    monkeypatch.setattr(PinnedRows, "_ask", troubled)
+    monkeypatch.setattr(PinnedRows, "_call", troubled)
     return asked
 
 
@@ -274,7 +274,7 @@ def test_a_worker_that_hangs_is_told_in_time(own_cluster, monkeypatch):
         address = sorted(set(rows.placement.values()))[-1]
         stopped.append(client.run(os.getpid, workers=[address])[address])
         os.kill(stopped[0], signal.SIGSTOP)
-        rows._shelves._timeout = 3
+        rows._stores._timeout = 3
 
     trouble(monkeypatch, (9,), stop)
     try:

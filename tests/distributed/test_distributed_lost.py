@@ -114,7 +114,7 @@ def test_a_worker_that_hangs_is_told_in_time(own_cluster):
         address = sorted(set(backend.placement.values()))[-1]
         stopped.append(backend._client.run(os.getpid, workers=[address])[address])
         os.kill(stopped[0], signal.SIGSTOP)
-        backend._shelves._timeout = 3
+        backend._stores._timeout = 3
 
     there = model("regressor")
     try:

@@ -105,7 +105,7 @@ def test_a_draw_takes_about_its_share_of_rows_each_round_another():
     draws = np.empty((20, 10_000), bool)
     for seed, drawn in enumerate(draws):
         rows.draw(seed, 0.3)
-        drawn[:] = ~rows._absent
+        drawn[:] = ~rows.absent
     assert abs(draws.mean() - 0.3) < 0.01
     assert abs((draws[0] & draws[1]).mean() - 0.09) < 0.02
 

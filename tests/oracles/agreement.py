@@ -104,6 +104,7 @@ def compare(bins, gradients, needs, prices, tradeoff, limits, weight=None, subsa
         slack = 0.0 if here.lanes is None else 1e-9
         rows = oracle.Rows(np.array(packed), quantum, data.bins, data.n_bins, whole, counted, slack)
         tree = grower.grow(range(loss.n_outputs))
+        pricing.keep(tree.splits)
         grown = grower._splits
         expected = oracle.grow(rows, market, oracle.Limits(**dataclasses.asdict(limits)), follow=grown)
         assert len(grown) == len(expected.splits)
@@ -115,7 +116,8 @@ def compare(bins, gradients, needs, prices, tradeoff, limits, weight=None, subsa
         if path:
             check_pruning(tree, grown, expected, rows, market)
             for i, owned in enumerate(market.owned):
-                assert {a for a, column in backend.rows.owned.items() if column[i]} == owned
+                bits = int.from_bytes(backend.rows.owners[i].tobytes(), "little")
+                assert {a for a in range(len(prices)) if bits >> a & 1} == owned
         else:
             assert set(tree.leaves) == set(expected.leaves)
             assert set(np.flatnonzero(pricing.owned)) == market.owned

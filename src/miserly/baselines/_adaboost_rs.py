@@ -245,7 +245,7 @@ def _weighted_tree(data: BinnedData, sign: Floats, share: Floats, limits: TreeLi
         return None
     sums = backend.leaf_sums(tree.leaves)[:, 0]
     says = np.where(mean + sums[:, 0] / sums[:, 1] > 0, 1.0, -1.0)
-    return tree_table(backend, tree, dict(zip(tree.leaves, says)))
+    return tree_table(backend.data, tree, dict(zip(tree.leaves, says)))
 
 
 def _said(table: Table, X: Any) -> Floats:

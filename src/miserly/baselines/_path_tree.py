@@ -78,7 +78,7 @@ class _PathTree(PlanEstimator):
                 return [], means
             sums = backend.leaf_sums(tree.leaves)
             values = np.clip(means + sums[..., 0] / sums[..., 1], columns.min(axis=1), columns.max(axis=1))
-            return [tree_table(backend, tree, dict(zip(tree.leaves, v))) for v in values.T], means
+            return [tree_table(backend.data, tree, dict(zip(tree.leaves, v))) for v in values.T], means
 
     def _one_node(self, tables: list[dict[str, np.ndarray]], prior: np.ndarray, link: Any, classes: Any) -> Plan:
         """The plan: as many learners as outputs, which ask the same questions, so evaluating them is paid once."""

@@ -1,6 +1,6 @@
 """Gradient boosting whose splits pay for each first use of an acquisition."""
 
-from miserly.boosting._backend import Backend, BackendOfRows, LocalBackend, check_row_count, weight_unit
+from miserly.boosting._backend import BackendOfRows, LocalBackend, check_row_count, weight_unit
 from miserly.boosting._binned_dataset import BinnedDataset, BinnedFileError
 from miserly.boosting._binned_traversal import traverse_binned
 from miserly.boosting._binning import COLUMNS_AT_ONCE as COLUMNS_AT_ONCE
@@ -9,23 +9,24 @@ from miserly.boosting._binning import chosen_rows as chosen_rows
 from miserly.boosting._binning import cut_columns as cut_columns
 from miserly.boosting._binning import encode_rows as encode_rows
 from miserly.boosting._binning import no_cuts as no_cuts
-from miserly.boosting._boost import Boosted, Round, Settings, boost, tree_table
+from miserly.boosting._boost import Boosted, boost
 from miserly.boosting._checkpoint import Checkpoint
 from miserly.boosting._exact import mean_of_sums as mean_of_sums
-from miserly.boosting._grower import Grower, GrownTree, TreeLimits
+from miserly.boosting._grower import Grower
 from miserly.boosting._importing import import_trees
 from miserly.boosting._losses import LogLoss, Loss, SoftmaxLoss, SquaredHingeLoss, SquaredLoss, SummedLoss
 from miserly.boosting._losses import is_steady as is_steady
 from miserly.boosting._lost import BackendLostError, RowsLostError
 from miserly.boosting._nodes import Ahead, NodeSums, TreeSplit
-from miserly.boosting._pricing import ModelPricing, RowPricing
+from miserly.boosting._pricing import ModelPricing, Pricing, RowPricing
 from miserly.boosting._ranking import LambdaRankLoss
 from miserly.boosting._remote import backend_for, fetch, is_remote
+from miserly.boosting._rounds import Round, Settings
 from miserly.boosting._rows import TrainingRows
+from miserly.boosting._trees import GrownTree, Table, TreeLimits, tree_table
 
 __all__ = [
     "Ahead",
-    "Backend",
     "BackendLostError",
     "BackendOfRows",
     "BinnedData",
@@ -41,6 +42,7 @@ __all__ = [
     "Loss",
     "ModelPricing",
     "NodeSums",
+    "Pricing",
     "Round",
     "RowPricing",
     "RowsLostError",
@@ -49,6 +51,7 @@ __all__ = [
     "SquaredHingeLoss",
     "SquaredLoss",
     "SummedLoss",
+    "Table",
     "TrainingRows",
     "TreeLimits",
     "TreeSplit",

@@ -1,4 +1,4 @@
-"""Means whose bits depend neither on the order of the rows nor on how they are parted: sums are exact, rounded once."""
+"""Means whose bits depend neither on the order of the rows nor on how they are divided: sums are exact."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ import numpy as np
 
 from miserly.kernels import exact as kernels
 
-UNIT = 1 << 1074
+UNIT_BITS = 1074  # the smallest float above zero is 2⁻¹⁰⁷⁴
+UNIT = 1 << UNIT_BITS
+MOST_EXPONENT = 2000  # of 2046: sums of 2²⁴ rows stay finite
 Sums = tuple[float, float]
 
 
 def exact_sum(values: np.ndarray) -> float:
     """The sum as a whole number of units of 2⁻¹⁰⁷⁴ (an int); NaN where a value is not finite."""
-    bits = np.ascontiguousarray(values, np.float64).view(np.int64)
     high, low = np.zeros((2, kernels.N_EXPONENTS), np.int64)
-    kernels.add_by_exponent(bits, high, low)
+    kernels.add_by_exponent(_bits(values), high, low)
     if high[-1] or low[-1]:
         return math.nan
     some = np.flatnonzero(high | low).tolist()
@@ -36,8 +37,29 @@ def mean_of_sums(numerator: float, denominator: float) -> float:
 
 
 def mean(values: np.ndarray, weight: np.ndarray | None = None) -> float:
-    """The (weighted) mean of some rows."""
-    return mean_of_sums(*sums_of_mean(values, weight))
+    """The (weighted) mean of some rows: the bits of `mean_of_sums(*sums_of_mean(values, weight))`, sooner."""
+    if weight is None:
+        return rounded_sum(values) / len(values) if len(values) else 0.0
+    whole = rounded_sum(weight)
+    return rounded_sum(weight * values) / whole if whole else 0.0
+
+
+def rounded_sum(values: np.ndarray) -> float:
+    """The exact sum, rounded once. What shares an exponent sums to at most 51 bits in each half of the mantissa, so
+    these sums are exact floats, and `fsum` rounds their sum correctly."""
+    high, low = np.zeros((2, kernels.N_EXPONENTS), np.int64)
+    first, last = kernels.add_by_exponent(_bits(values), high, low)
+    if high[-1] or low[-1]:
+        return math.nan
+    if last >= MOST_EXPONENT:  # the parts of a sum may be too large for floats where it is not
+        return _rounded(exact_sum(values))
+    power = np.arange(first, last + 1) - UNIT_BITS - 1
+    parts = np.ldexp(high[first : last + 1], power + kernels.LOW_BITS), np.ldexp(low[first : last + 1], power)
+    return math.fsum(np.concatenate(parts).tolist())
+
+
+def _bits(values: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(values, np.float64).view(np.int64)
 
 
 def _rounded(total: float) -> float:

@@ -1,4 +1,4 @@
-"""One cost-sensitive regression tree, grown split by split under the exact first-use rule.
+"""One cost-sensitive regression tree, grown split by split under the exact first-use rule, on any backend.
 
 Every open leaf keeps its best raw gain per feature. The next split is the best of raw gain − present price over all
 open leaves and features, so a purchase in one leaf re-prices all the others without recounting. A feature whose price
@@ -6,6 +6,8 @@ exceeds all the squared error left in a leaf cannot win there; it is counted onl
 
 Where rows pay for themselves, a cheap split that does not pay may lead to one that does, for a part of the rows: the
 tree is grown through losses to its limits, then every split that does not pay together with all below it is taken back.
+
+`kernels.growing` has the same rules compiled, for rows in this process; both give the same bits.
 """
 
 from __future__ import annotations
@@ -16,48 +18,16 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from miserly.boosting._backend import Backend
+from miserly.boosting._backend import BackendOfRows
 from miserly.boosting._nodes import Ahead, NodeSums, TreeSplit
-from miserly.boosting._pricing import ModelPricing, RowPricing
-from miserly.boosting._root_update import Known, MovedRoot, moved_root
+from miserly.boosting._pricing import Pricing
+from miserly.boosting._root_update import Known, UpdatedRoot, update_root
+from miserly.boosting._trees import GrownTree, TreeLimits
 from miserly.kernels import histograms as kernels
+from miserly.kernels.growing import LEAST_GAIN, SLACK
 
-SLACK = 1.0 + 1e-9
-LEAST_GAIN = 1e-12
-MOST_REMEMBERED = 31  # nodes of the last tree
+MOST_REMEMBERED = 31  # nodes of the last tree whose histograms are kept for a root update: five levels
 NO_TABLES = (np.empty(0), np.empty(0, np.int32), np.empty(0), np.empty(0, np.int32), np.empty(0, bool))
-
-
-@dataclass(frozen=True)
-class TreeLimits:
-    """How far a tree may grow; None is no limit."""
-
-    max_depth: int | None = 3
-    max_leaf_nodes: int | None = None
-    min_samples_leaf: int = 20
-
-
-@dataclass(frozen=True)
-class GrownTree:
-    """The splits of a tree in the order of growing, and its leaves."""
-
-    splits: tuple[TreeSplit, ...]
-    leaves: tuple[int, ...]
-
-    @property
-    def gain(self) -> float:
-        """Raw gain of all splits."""
-        return math.fsum(split.gain for split in self.splits)
-
-    @property
-    def score(self) -> float:
-        """Gain less what was paid."""
-        return math.fsum(x for split in self.splits for x in (split.gain, -split.price))
-
-    @property
-    def bought(self) -> list[int]:
-        """The acquisitions that the tree bought."""
-        return [a for split in self.splits for a in split.bought]
 
 
 @dataclass(eq=False)
@@ -80,23 +50,22 @@ class _Leaf:
 
 
 class Grower:
-    """Grows trees on a backend's rows, buying from a shop that outlives the tree."""
+    """Grows trees on a backend's rows, at prices that outlive the tree."""
 
-    def __init__(self, backend: Backend, shop: ModelPricing | RowPricing, limits: TreeLimits) -> None:
-        self._backend, self._shop, self._limits = backend, shop, limits
+    def __init__(self, backend: BackendOfRows, pricing: Pricing, limits: TreeLimits) -> None:
+        self._backend, self._pricing, self._limits = backend, pricing, limits
         self._splittable = backend.data.n_bins > 0
-        most = backend.n_rows if limits.max_depth is None else 1 << min(limits.max_depth, 32)
-        self._most_leaves = most if limits.max_leaf_nodes is None else min(most, limits.max_leaf_nodes)
+        self._most_leaves = limits.most_leaves(backend.n_rows)
         self._min_rows = max(1, limits.min_samples_leaf)
         self._last: tuple[TreeSplit, ...] = ()
-        self._most_nodes = MOST_REMEMBERED if backend.moves_roots else 0
+        self._most_nodes = MOST_REMEMBERED if backend.updates_roots else 0
 
     def grow(self, outputs: Sequence[int] = (0,), allowed: np.ndarray | None = None) -> GrownTree:
         """Grow one tree for the gradients of some outputs, with the features allowed; what it buys stays bought."""
         self._allowed = self._splittable if allowed is None else self._splittable & allowed
-        moved = self._moved_root() if self._last else None
+        updated = self._updated_root() if self._last else None
         sums, quantum = self._backend.begin(outputs)
-        self._shop.begin()
+        self._pricing.begin()
         self._scale = 0.5 * quantum * quantum / max(1, sums.weight)
         self._splits: list[TreeSplit] = []
         root = self._leaf(0, 0, sums)
@@ -104,26 +73,26 @@ class Grower:
         self._nodes = {0: root}
         if root.open:
             wanted = self._wanted(root)
-            if moved is not None:
-                lines = wanted[moved.features]
-                self._search(root, moved.features[lines], moved.histograms[None, lines])
-                wanted[moved.features] = False
+            if updated is not None:
+                lines = wanted[updated.features]
+                self._search(root, updated.features[lines], updated.histograms[None, lines])
+                wanted[updated.features] = False
             self._count(root, wanted)
-        least = 0.0 if self._shop.same_for_all_nodes else -math.inf
+        least = 0.0 if self._pricing.same_for_all_nodes else -math.inf
         while len(self._leaves) < self._most_leaves:
             leaf = max(self._leaves.values(), key=lambda leaf: (leaf.best[0], -leaf.node))
             if not leaf.best[0] > least:
                 break
             self._split(leaf)
-        grown = GrownTree(tuple(self._splits), tuple(self._leaves))
-        tree = grown if self._shop.same_for_all_nodes else self._pruned(grown)
+        grown = GrownTree(self._splits, sorted(self._leaves))
+        tree = grown if self._pricing.same_for_all_nodes else self._pruned(grown)
         self._last = tree.splits if tree is grown and self._most_nodes else ()
         return tree
 
-    def _moved_root(self) -> MovedRoot | None:
+    def _updated_root(self) -> UpdatedRoot | None:
         """The next root, from what was counted of the last tree's nodes."""
         known = {n: Known(leaf.place, leaf.histograms[0]) for n, leaf in self._nodes.items() if leaf.histograms.size}
-        return moved_root(self._backend, self._last, known, self._wanted(self._nodes[0]))
+        return update_root(self._backend, self._last, known, self._wanted(self._nodes[0]))
 
     def _pruned(self, tree: GrownTree) -> GrownTree:
         """The part of a tree that pays: the best of all trees that are left when whole branches are taken back."""
@@ -140,22 +109,15 @@ class Grower:
                 number |= {split.left: left, split.left + 1: left + 1}
         if len(splits) == len(tree.splits):
             return tree
-        parent = {split.left + side: split.node for split in tree.splits for side in (0, 1)}
-        kept: dict[int, list[int]] = {}
-        for leaf in tree.leaves:
-            node = leaf
-            while node not in number:
-                node = parent[node]
-            kept.setdefault(number[node], []).append(leaf)
-        self._backend.disown({s.node for s in tree.splits if s.node not in number or worth[s.node] == 0})
-        self._backend.relabel(kept)
-        return GrownTree(tuple(splits), tuple(kept))
+        self._backend.renumber(number)
+        inner = {split.node for split in splits}
+        return GrownTree(splits, sorted(set(number.values()) - inner))
 
     def _split(self, leaf: _Leaf) -> None:
         """Make a leaf's best split, pay for it, and look again wherever it changed something."""
         f = leaf.best[1]
         price = float(leaf.prices[f])
-        bought = self._shop.buy(leaf.node, f)
+        bought = self._pricing.buy(leaf.node, f)
         split = TreeSplit(
             node=leaf.node,
             left=2 * len(self._splits) + 1,
@@ -171,14 +133,14 @@ class Grower:
         last = len(self._leaves) + 1 >= self._most_leaves
         closed = last or self._too_deep(leaf.depth + 1)
         self._backend.apply(split, None if closed else lambda: self._ahead(leaf, split))
-        self._shop.divide(leaf.node, split.left)
+        self._pricing.divide(leaf.node, split.left)
         pair = (split.left, split.left + 1)
         children = [self._leaf(n, leaf.depth + 1, None if closed else self._backend.sums(n)) for n in pair]
         del self._leaves[leaf.node]
         self._leaves |= {child.node: child for child in children}
         if len(self._nodes) <= self._most_nodes:
             self._nodes |= {child.node: child for child in children}
-        if not last and bought.acquisitions and self._shop.same_for_all_nodes:
+        if not last and bought.acquisitions and self._pricing.same_for_all_nodes:
             self._reprice(children)
         if not closed:
             self._open(leaf, children)
@@ -188,8 +150,8 @@ class Grower:
         counts = leaf.histograms[0, leaf.place[split.feature]] & kernels.COUNT_MASK
         n_left = counts[: split.cut + 1].sum() + (0 if split.missing_right else counts[kernels.MISSING])
         known = self._allowed & (leaf.place >= 0)
-        if self._shop.same_for_all_nodes:
-            known &= self._shop.prices_in(leaf.node) < leaf.bound - 0.999 * split.gain
+        if self._pricing.same_for_all_nodes:
+            known &= self._pricing.prices_in(leaf.node) < leaf.bound - 0.999 * split.gain
         smaller = split.left + (2 * n_left > counts.sum())
         return Ahead(int(smaller), np.flatnonzero(known).astype(np.int32))
 
@@ -205,8 +167,8 @@ class Grower:
     def _open(self, parent: _Leaf, children: list[_Leaf]) -> None:
         """Count the smaller child; the larger one is the parent less that.
 
-        What was too dear for the parent is too dear for its children if prices do not depend on the node: a split gains
-        more than it pays, so their bounds fall by more than any price can. Where they do, it is counted now.
+        What was too expensive for the parent is too expensive for its children if prices do not depend on the node: a
+        split gains more than it pays, so their bounds fall by more than any price can. Otherwise it is counted now.
         """
         small, large = sorted(children, key=lambda child: child.sums.n_rows)  # type: ignore[union-attr]
         if not large.open:
@@ -216,7 +178,7 @@ class Grower:
         known = parent.place >= 0
         counted = np.flatnonzero(want_small | (want_large & known)).astype(np.int32)
         derived = np.flatnonzero(want_large & known).astype(np.int32)
-        of_small = self._backend.histograms([small.node], counted)[0]
+        of_small = self._backend.histograms(small.node, counted)
         of_large = np.empty((len(of_small), len(derived), kernels.N_BINS), np.int64)
         places = parent.place[derived], np.searchsorted(counted, derived)
         for lane, (whole, part) in enumerate(zip(parent.histograms, of_small)):
@@ -230,7 +192,7 @@ class Grower:
     def _count(self, leaf: _Leaf, features: np.ndarray) -> None:
         """Have the backend count these features in a leaf, and search them."""
         numbers = np.flatnonzero(features).astype(np.int32)
-        counted = self._backend.histograms([leaf.node], numbers)[0] if len(numbers) else leaf.histograms[:, :0]
+        counted = self._backend.histograms(leaf.node, numbers) if len(numbers) else leaf.histograms[:, :0]
         self._search(leaf, numbers, counted)
 
     def _search(self, leaf: _Leaf, features: np.ndarray, histograms: np.ndarray) -> None:
@@ -257,9 +219,9 @@ class Grower:
         """A leaf; one whose sums nobody needs is not split any more."""
         if sums is None or self._too_deep(depth) or sums.n_rows < 2 * self._min_rows:
             return _Leaf(node, depth, sums, 0.0, False, *NO_TABLES)
-        n, bound = self._backend.data.n_features, self._scale * sums.spread * SLACK
+        n, bound = self._backend.data.n_features, self._scale * sums.squared_error * SLACK
         tables = (np.full(n, -1, np.int32), np.full(n, -np.inf), np.zeros(n, np.int32), np.zeros(n, bool))
-        return _Leaf(node, depth, sums, bound, True, self._shop.prices_in(node), *tables)
+        return _Leaf(node, depth, sums, bound, True, self._pricing.prices_in(node), *tables)
 
     def _wanted(self, leaf: _Leaf) -> np.ndarray:
         """Features that might pay in a leaf: a split cannot gain more than the squared error left there."""

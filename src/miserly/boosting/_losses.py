@@ -55,6 +55,12 @@ class SummedLoss:
         """The loss of each row, and its weight."""
         raise NotImplementedError
 
+    def evaluate(
+        self, y: np.ndarray, score: np.ndarray, weight: Weight = None
+    ) -> tuple[np.ndarray, Weight, np.ndarray, np.ndarray]:
+        """`terms` and `gradients` at once: a round needs both at the same scores."""
+        return *self.terms(y, score, weight), *self.gradients(y, score)
+
     def on(self, qid: np.ndarray | None) -> SummedLoss:
         """The same loss for other rows."""
         return self
@@ -98,15 +104,18 @@ class LogLoss(SummedLoss):
         positive = min(max(means[0], half_a_row), 1.0 - half_a_row)
         return np.array([math.log(positive / (1.0 - positive))])
 
+    def evaluate(
+        self, y: np.ndarray, score: np.ndarray, weight: Weight = None
+    ) -> tuple[np.ndarray, Weight, np.ndarray, np.ndarray]:
+        terms, gradient, hessian = np.empty(len(y)), np.empty_like(score), np.empty_like(score)
+        kernels.logistic_loss(y, score, terms, gradient, hessian)
+        return terms, weight, gradient, hessian
+
     def gradients(self, y: np.ndarray, score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        gradient, hessian = np.empty_like(score), np.empty_like(score)
-        kernels.logistic_gradients(y, score[0], gradient[0], hessian[0])
-        return gradient, hessian
+        return self.evaluate(y, score)[2:]
 
     def terms(self, y: np.ndarray, score: np.ndarray, weight: Weight = None) -> tuple[np.ndarray, Weight]:
-        out = np.empty(len(y))
-        kernels.logistic_losses(y, score[0], out)
-        return out, weight
+        return self.evaluate(y, score, weight)[:2]
 
 
 class SoftmaxLoss(SummedLoss):
@@ -121,15 +130,18 @@ class SoftmaxLoss(SummedLoss):
     def constant_of(self, means: list[float], n_rows: int) -> np.ndarray:
         return np.log(np.maximum(means, 1e-12))
 
+    def evaluate(
+        self, y: np.ndarray, score: np.ndarray, weight: Weight = None
+    ) -> tuple[np.ndarray, Weight, np.ndarray, np.ndarray]:
+        terms, gradient, hessian = np.empty(len(y)), np.empty_like(score), np.empty_like(score)
+        kernels.softmax_loss(y, score, terms, gradient, hessian)
+        return terms, weight, gradient, hessian
+
     def gradients(self, y: np.ndarray, score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        gradient, hessian = np.empty_like(score), np.empty_like(score)
-        kernels.softmax_gradients(y.astype(np.intp), score, gradient, hessian)
-        return gradient, hessian
+        return self.evaluate(y, score)[2:]
 
     def terms(self, y: np.ndarray, score: np.ndarray, weight: Weight = None) -> tuple[np.ndarray, Weight]:
-        out = np.empty(len(y))
-        kernels.softmax_losses(y.astype(np.intp), score, out)
-        return out, weight
+        return self.evaluate(y, score, weight)[:2]
 
 
 class SquaredHingeLoss(SummedLoss):

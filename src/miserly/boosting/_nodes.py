@@ -1,4 +1,4 @@
-"""What the grower and a backend tell each other about nodes."""
+"""What the grower and a backend say to each other about nodes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from miserly.kernels import histograms as kernels
+from miserly.kernels import tree_values
 
 
 @dataclass(frozen=True)
@@ -51,12 +52,13 @@ class NodeSums:
         return len(self.lanes) - self.weighted
 
     @property
-    def spread(self) -> float:
-        """The squared error around the mean: no split of the node can gain more. Exact where the squares are whole."""
+    def squared_error(self) -> float:
+        """Around the mean: no split of the node can gain more. Exact where the squares are whole."""
+        if len(self.lanes) == 1:
+            error: float = tree_values.squared_error.py_func(self.lanes[0], self.squares)
+            return error
         first, *others = self.lanes[: self.n_gradients]
         explained = (first >> kernels.COUNT_BITS) ** 2 + sum(g * g for g in others)
-        if isinstance(self.squares, int):
-            return (self.squares * self.n_rows - explained) / self.n_rows
         return self.squares - explained / max(self.weight, 1) + 1e-9 * self.squares
 
     def __add__(self, other: NodeSums) -> NodeSums:
@@ -67,7 +69,7 @@ class NodeSums:
 
 @dataclass(frozen=True)
 class Ahead:
-    """What will most likely be asked once a node is split: histograms of its smaller child, for these features."""
+    """What will most likely be needed once a node is split: histograms of its smaller child, for these features."""
 
     node: int
     features: np.ndarray

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from miserly.boosting._backend import Backend
+from miserly.boosting._backend import BackendOfRows
 from miserly.boosting._nodes import TreeSplit
 from miserly.kernels import histograms as kernels
 
-WORTH_IT = 0.75
+WORTH_IT = 0.75  # of the time of counting: an update touches memory less regularly
 
 
 @dataclass(frozen=True)
@@ -30,42 +30,42 @@ class Known:
 
 
 @dataclass(frozen=True)
-class MovedRoot:
+class UpdatedRoot:
     """Histograms of some features as the next root has them."""
 
     features: np.ndarray
     histograms: np.ndarray
 
 
-def moved_root(
-    backend: Backend, splits: Sequence[TreeSplit], nodes: Mapping[int, Known], wanted: np.ndarray
-) -> MovedRoot | None:
+def update_root(
+    backend: BackendOfRows, splits: Sequence[TreeSplit], nodes: Mapping[int, Known], wanted: np.ndarray
+) -> UpdatedRoot | None:
     """The next root's histograms of those wanted features that the last root knows; None if counting is quicker."""
-    moves = backend.moves()
-    if not moves or 0 not in nodes:
+    shifts = backend.leaf_shifts()
+    if not shifts or 0 not in nodes:
         return None
-    moved = wanted & (nodes[0].place >= 0)
-    features = np.flatnonzero(moved).astype(np.int32)
+    shared = wanted & (nodes[0].place >= 0)
+    features = np.flatnonzero(shared).astype(np.int32)
     known = {n: node for n, node in nodes.items() if (node.place[features] >= 0).all()}
-    taken, counted = _shares(moves, splits, known, backend)
+    taken, counted = _shares(shifts, splits, known, backend)
     n_cells = kernels.N_BINS * len(taken) + sum(backend.sums(leaf).n_rows for leaf in counted)
-    saved = _n_tiles(wanted) - _n_tiles(wanted & ~moved)
-    if n_cells * _n_tiles(moved) >= WORTH_IT * backend.n_rows * saved:
+    saved = _n_tiles(wanted) - _n_tiles(wanted & ~shared)
+    if n_cells * _n_tiles(shared) >= WORTH_IT * backend.n_rows * saved:
         return None
     histograms = nodes[0].histograms[nodes[0].place[features]]
     if counted:
-        histograms -= backend.moved(counted, features)
+        histograms -= backend.shifted(counted, features)
     for n, by in taken.items():
-        kernels.move(histograms, known[n].histograms, known[n].place[features], by)
-    return MovedRoot(features, histograms)
+        kernels.shift(histograms, known[n].histograms, known[n].place[features], by)
+    return UpdatedRoot(features, histograms)
 
 
 def _shares(
-    moves: Mapping[int, int], splits: Sequence[TreeSplit], known: Mapping[int, Known], backend: Backend
+    shifts: Mapping[int, int], splits: Sequence[TreeSplit], known: Mapping[int, Known], backend: BackendOfRows
 ) -> tuple[Counter[int], dict[int, int]]:
     """How many quanta the rows of each known node lose, and those of each leaf that has to be counted."""
     children = {split.node: (split.left, split.left + 1) for split in splits}
-    taken = Counter({leaf: by for leaf, by in moves.items() if leaf in known})
+    taken = Counter({leaf: by for leaf, by in shifts.items() if leaf in known})
     counted: dict[int, int] = {}
     for top in known.keys() & children.keys():
         leaves, below, open_ = [], [], [*children[top]]
@@ -79,10 +79,10 @@ def _shares(
                 leaves.append(node)
         if leaves:
             largest = max(leaves, key=lambda leaf: backend.sums(leaf).n_rows)
-            taken[top] += moves[largest]
+            taken[top] += shifts[largest]
             for node in below:
-                taken[node] -= moves[largest]
-            counted |= {leaf: moves[leaf] - moves[largest] for leaf in leaves if leaf != largest}
+                taken[node] -= shifts[largest]
+            counted |= {leaf: shifts[leaf] - shifts[largest] for leaf in leaves if leaf != largest}
     return taken, counted
 
 

@@ -1,12 +1,12 @@
 """Some rows, or all of them: their bins, scores, gradients, and the node each is in.
 
 Whatever is said about them is an integer, an exact sum, or a largest value: what the rows of several places say can be
-joined without a trace of how they were parted. What depends on all rows (scales) is given.
+joined without a trace of how they were divided. What depends on all rows (scales) is given.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -15,9 +15,8 @@ from miserly.boosting._binning import BinnedData, hashes
 from miserly.boosting._exact import sums_of_mean
 from miserly.boosting._losses import Loss, SummedLoss, is_steady
 from miserly.boosting._nodes import NodeSums, TreeSplit
+from miserly.boosting._trees import Table
 from miserly.kernels import histograms as kernels
-
-Table = Mapping[str, np.ndarray]
 
 
 class TrainingRows:
@@ -31,16 +30,16 @@ class TrainingRows:
         self, data: BinnedData, y: np.ndarray, loss: Loss, weight: np.ndarray | None = None, first: int = 0
     ) -> None:
         self.data, self.n_rows, self._first = data, data.n_rows, first
-        self._y, self._loss, self._given = y, loss, weight
+        self.y, self._loss, self._given = y, loss, weight
         self.weights: np.ndarray | None = None
         self.scores = np.zeros((loss.n_outputs, self.n_rows))
         self.packed = np.empty(self.n_rows, np.int64)
-        self._rows = np.empty(self.n_rows, np.uint32)
-        self._spare = (np.empty(self.n_rows, np.uint32), np.empty(self.n_rows, np.int64))
-        self.owned: dict[int, np.ndarray] = {}
-        self._purchases: list[tuple[int, int, np.ndarray]] = []
-        self._absent: np.ndarray | None = None
+        self.order = np.empty(self.n_rows, np.uint32)
+        self.spare = (np.empty(self.n_rows, np.uint32), np.empty(self.n_rows, np.int64))
+        self.owners = np.zeros((self.n_rows, 0), np.uint64)
+        self.absent: np.ndarray | None = None
         self.exact = False
+        self._has_gradients = False
 
     def weigh(self, unit: float) -> int:
         """Weights as integers, none that is above zero lost; returns their sum."""
@@ -52,17 +51,17 @@ class TrainingRows:
     def start(self, constant: np.ndarray) -> None:
         """All scores are the constant, and nothing is owned."""
         self.scores[:] = constant[:, None]
-        self.owned = {}
+        self.owners = np.zeros((self.n_rows, 0), np.uint64)
+        self._has_gradients = False
 
     def constant_sums(self) -> np.ndarray:
         """What the best constant is made from: for each mean its exact sums."""
         assert isinstance(self._loss, SummedLoss)
-        return np.array([sums_of_mean(values, self._given) for values in self._loss.averaged(self._y)], object)
+        return np.array([sums_of_mean(values, self._given) for values in self._loss.averaged(self.y)], object)
 
     def loss_sums(self) -> np.ndarray:
         """What the mean loss is made from, as exact sums."""
-        assert isinstance(self._loss, SummedLoss)
-        return np.array(sums_of_mean(*self._loss.terms(self._y, self.scores, self._given)), object)
+        return np.array(sums_of_mean(*self.evaluate()), object)
 
     def replay(self, constant: np.ndarray, trees: Sequence[tuple[int, Table]], needs: Sequence[Sequence[int]]) -> None:
         """The scores after some trees (output and table), and who owns what on the way if features need anything."""
@@ -72,36 +71,58 @@ class TrainingRows:
                 if table["left"][node] == node:
                     kernels.add_at(self.scores[output], rows, table["value"][node])
                 elif needs:
-                    for a in needs[table["feature"][node]]:
-                        self.owned.setdefault(a, np.zeros(self.n_rows, bool))[rows] = True
+                    self._set_owners(rows, needs[table["feature"][node]])
 
-    def gradients(self) -> np.ndarray:
-        """Gradients of all outputs at the present scores; returns the largest of each, and of second derivatives."""
-        self._gradient, self._hessian = self._loss.gradients(self._y, self.scores)
+    def evaluate(self) -> tuple[np.ndarray, np.ndarray | None]:
+        """The loss of each row (or query) and its weight; the gradients of the next round come with it."""
+        assert isinstance(self._loss, SummedLoss)
+        terms, weight, gradient, hessian = self._loss.evaluate(self.y, self.scores, self._given)
+        self._set_gradients(gradient, hessian)
+        self._has_gradients = True
+        return terms, weight
+
+    def resume(self, scores: np.ndarray, owners: np.ndarray | None = None) -> None:
+        """Scores of an earlier fit, and what each row owns."""
+        self.scores[:] = scores
+        self.owners = np.zeros((self.n_rows, 0), np.uint64) if owners is None else owners
+        self._has_gradients = False
+
+    def gradients(self) -> tuple[np.ndarray, np.ndarray]:
+        """Gradients and hessians of all outputs at the present scores; those that came with the loss are used once."""
+        if not self._has_gradients:
+            self._set_gradients(*self._loss.gradients(self.y, self.scores))
+        self._has_gradients = False
+        return self.gradient, self.hessian
+
+    def _set_gradients(self, gradient: np.ndarray, hessian: np.ndarray) -> None:
         if self._given is not None:
-            self._gradient, self._hessian = self._gradient * self._given, self._hessian * self._given
-        return np.array([np.abs(values).max(axis=1, initial=0.0) for values in (self._gradient, self._hessian)])
+            gradient, hessian = gradient * self._given, hessian * self._given
+        self.gradient = np.ascontiguousarray(gradient, np.float64)
+        self.hessian = np.ascontiguousarray(hessian, np.float64)
+
+    def largest(self) -> np.ndarray:
+        """The largest gradient of each output, and the largest hessian."""
+        return np.array([np.abs(values).max(axis=1, initial=0.0) for values in (self.gradient, self.hessian)])
 
     def draw(self, seed: int, share: float) -> None:
         """Choose the rows that the round looks at, by a hash of their numbers."""
         h = hashes(self._first + 1, self._first + 1 + self.n_rows, seed)
-        self._absent = (h >> np.uint64(11)) * 2.0**-53 >= share
+        self.absent = (h >> np.uint64(11)) * 2.0**-53 >= share
 
     def begin(self, outputs: Sequence[int], scale: float) -> NodeSums:
         """Quantise some outputs' gradients and put all rows in node 0."""
         self._outputs = list(outputs)
-        gradients = self._gradient[self._outputs]
+        gradients = self.gradient[self._outputs]
         self.out = self._left_out()
         if is_steady(self._loss, self._given is not None):
-            self.exact = kernels.pack_difference(np.ravel(self._y), self.scores[0], scale, self.packed)
+            self.exact = kernels.pack_difference(np.ravel(self.y), self.scores[0], scale, self.packed)
         else:
             kernels.pack(gradients[0], scale, self.packed)
         if self.out is not None:
             self.packed[self.out] = 0
         self.lanes = self._other_lanes(gradients, scale)
-        self._rows[:] = np.arange(self.n_rows, dtype=np.uint32)
+        self.order[:] = np.arange(self.n_rows, dtype=np.uint32)
         self._span = {0: (0, self.n_rows)}
-        self._purchases.clear()
         if self.lanes is None:
             total, squares = kernels.sum_packed(self.packed)
             self._sums = {0: NodeSums((int(total),), int(squares))}
@@ -112,8 +133,8 @@ class TrainingRows:
     def _left_out(self) -> np.ndarray | None:
         """The rows that this round does not look at, if there are any."""
         out = None if self.weights is None else self.weights == 0
-        if self._absent is not None:
-            out = self._absent if out is None else out | self._absent
+        if self.absent is not None:
+            out = self.absent if out is None else out | self.absent
         return out if out is not None and out.any() else None
 
     def _other_lanes(self, gradients: np.ndarray, scale: float) -> np.ndarray | None:
@@ -134,31 +155,30 @@ class TrainingRows:
         lanes = self.lanes
         assert lanes is not None
         sums = np.empty(len(lanes), np.int64)
-        squares = kernels.sum_lanes(lanes, len(self._outputs), self._rows[slice(*self._span[node])], sums)
+        squares = kernels.sum_lanes(lanes, len(self._outputs), self.order[slice(*self._span[node])], sums)
         return NodeSums(tuple(int(v) for v in sums), float(squares), self.weights is not None)
 
-    def histograms(self, nodes: Sequence[int], features: np.ndarray) -> np.ndarray:
-        """Sums by bin: node × lane × feature × 256."""
-        lanes = 1 if self.lanes is None else len(self.lanes)
-        out = np.empty((len(nodes), lanes, len(features), kernels.N_BINS), np.int64)
-        for node, histogram in zip(nodes, out):
-            first, last = self._span[node]
-            rows, packed = self._rows[first:last], self.packed[first:last]
-            if self.out is not None:
-                rows, packed = rows[packed != 0], packed[packed != 0]
-            for lane in range(lanes):
-                values = packed if lane == 0 else self.lanes[lane][rows]  # type: ignore[index]
-                if len(rows) == self.n_rows:
-                    kernels.count_all(self.data.words, values, features, histogram[lane])
-                else:
-                    kernels.count_rows(self.data.words, rows, values, features, histogram[lane])
+    def histograms(self, node: int, features: np.ndarray) -> np.ndarray:
+        """Sums by bin of a node: lane × feature × 256."""
+        n_lanes = 1 if self.lanes is None else len(self.lanes)
+        out = np.empty((n_lanes, len(features), kernels.N_BINS), np.int64)
+        first, last = self._span[node]
+        rows, packed = self.order[first:last], self.packed[first:last]
+        if self.out is not None:
+            rows, packed = rows[packed != 0], packed[packed != 0]
+        for lane, histogram in enumerate(out):
+            values = packed if self.lanes is None or lane == 0 else self.lanes[lane][rows]
+            if len(rows) == self.n_rows:
+                kernels.count_all(self.data.words, values, features, histogram)
+            else:
+                kernels.count_rows(self.data.words, rows, values, features, histogram)
         return out
 
-    def moved(self, moves: Mapping[int, int], features: np.ndarray) -> np.ndarray:
-        """What is taken from the sums by bin if every row of some nodes loses so many quanta: feature × 256."""
+    def shifted(self, shifts: Mapping[int, int], features: np.ndarray) -> np.ndarray:
+        """What is taken from the sums by bin if every row of some nodes loses this many quanta: feature × 256."""
         taken = np.zeros(self.n_rows, np.int64)
-        for node, by in moves.items():
-            taken[self._rows[slice(*self._span[node])]] = by << kernels.COUNT_BITS
+        for node, by in shifts.items():
+            taken[self.order[slice(*self._span[node])]] = by << kernels.COUNT_BITS
         rows = np.flatnonzero(taken).astype(np.uint32)
         out = np.empty((len(features), kernels.N_BINS), np.int64)
         kernels.count_rows(self.data.words, rows, taken[rows], features, out)
@@ -166,15 +186,15 @@ class TrainingRows:
 
     def apply(self, split: TreeSplit) -> None:
         """Partition a node's rows."""
-        first, last = self._span.pop(split.node)
+        first, last = self._span[split.node]
         n_left, total, squares = kernels.partition(
             self.data.words[split.feature // kernels.LANES],
             split.feature % kernels.LANES,
-            self._rows[first:last],
+            self.order[first:last],
             self.packed[first:last],
             split.cut,
             split.missing_right,
-            *self._spare,
+            *self.spare,
         )
         left, right = split.left, split.left + 1
         self._span |= {left: (first, first + n_left), right: (first + n_left, last)}
@@ -191,42 +211,42 @@ class TrainingRows:
 
     def lacking(self, node: int, acquisitions: Sequence[int]) -> np.ndarray:
         """The weight of a node's rows, then of those that do not own each of some acquisitions."""
-        rows = self._rows[slice(*self._span[node])]
-        weight = len(rows) if self.weights is None else int(self.weights[rows].sum())
-        return np.array([weight, *(self._without(a, rows) if a in self.owned else weight for a in acquisitions)])
+        rows = self.order[slice(*self._span[node])]
+        weights = None if self.weights is None else self.weights[rows]
+        whole = len(rows) if weights is None else int(weights.sum())
+        return np.array([whole, *(whole - self._owning(a, rows, weights) for a in acquisitions)])
 
-    def _without(self, acquisition: int, rows: np.ndarray) -> int:
-        owned = self.owned[acquisition]
-        if self.weights is None:
-            return int(kernels.count_without(owned, rows))
-        return int(kernels.weigh_without(owned, self.weights, rows))
+    def _owning(self, acquisition: int, rows: np.ndarray, weights: np.ndarray | None) -> int:
+        """The weight of those of some rows that own an acquisition: a bit of a word for 64 of them."""
+        word, bit = acquisition // 64, np.uint64(1 << acquisition % 64)
+        if word >= self.owners.shape[1]:
+            return 0
+        owns = (self.owners[rows, word] & bit) != 0
+        return int(np.count_nonzero(owns)) if weights is None else int(weights[owns].sum())
 
-    def own(self, node: int, acquisitions: Sequence[int]) -> None:
-        """A node's rows own these acquisitions from now on."""
-        rows = self._rows[slice(*self._span[node])]
+    def own(self, purchases: Sequence[tuple[int, Sequence[int]]]) -> None:
+        """The rows of some nodes own some acquisitions from now on."""
+        for node, acquisitions in purchases:
+            self._set_owners(self.order[slice(*self._span[node])], acquisitions)
+
+    def _set_owners(self, rows: np.ndarray, acquisitions: Sequence[int]) -> None:
+        n_words = max(acquisitions, default=-1) // 64 + 1
+        if n_words > self.owners.shape[1]:
+            more = np.zeros((self.n_rows, n_words - self.owners.shape[1]), np.uint64)
+            self.owners = np.concatenate([self.owners, more], axis=1)
         for a in acquisitions:
-            owned = self.owned.setdefault(a, np.zeros(self.n_rows, bool))
-            fresh = rows[~owned[rows]]
-            owned[fresh] = True
-            self._purchases.append((node, a, fresh))
+            self.owners[rows, a // 64] |= np.uint64(1 << a % 64)
 
-    def disown(self, nodes: Container[int] | None) -> None:
-        """Undo what was bought at these nodes of the tree, or at all of them."""
-        for node, a, rows in self._purchases:
-            if nodes is None or node in nodes:
-                self.owned[a][rows] = False
-
-    def relabel(self, leaves: Mapping[int, Sequence[int]]) -> None:
-        """Leaves get new numbers; where several get one, their rows are joined."""
-        spans = {new: [self._span[leaf] for leaf in old] for new, old in leaves.items()}
-        self._span = {new: (min(a for a, _ in parts), max(b for _, b in parts)) for new, parts in spans.items()}
+    def renumber(self, kept: Mapping[int, int]) -> None:
+        """Some nodes, inner ones too, get new numbers; the others are forgotten."""
+        self._span = {new: self._span[old] for old, new in kept.items()}
 
     def leaf_sums(self, leaves: Sequence[int], scales: np.ndarray) -> np.ndarray:
         """Fixed-point sums of gradient and second derivative over the counted rows of each leaf."""
         out = np.empty((len(leaves), len(self._outputs), 2), np.int64)
         rows = [self._counted(leaf) for leaf in leaves]
         for k, output in enumerate(self._outputs):
-            for j, values in enumerate((self._gradient[output], self._hessian[output])):
+            for j, values in enumerate((self.gradient[output], self.hessian[output])):
                 for i, those in enumerate(rows):
                     out[i, k, j] = kernels.fixed_sum(values, those, scales[k, j])
         return out
@@ -234,9 +254,10 @@ class TrainingRows:
     def _counted(self, node: int) -> np.ndarray:
         """The rows of a node that this round looks at."""
         span = slice(*self._span[node])
-        return self._rows[span] if self.out is None else self._rows[span][self.packed[span] != 0]
+        return self.order[span] if self.out is None else self.order[span][self.packed[span] != 0]
 
     def add(self, leaf: int, values: Sequence[float]) -> None:
         """Add a leaf's values to the scores of its rows."""
+        self._has_gradients = False
         for output, value in zip(self._outputs, values):
-            kernels.add_at(self.scores[output], self._rows[slice(*self._span[leaf])], value)
+            kernels.add_at(self.scores[output], self.order[slice(*self._span[leaf])], value)

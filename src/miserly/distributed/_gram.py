@@ -1,7 +1,7 @@
 """Designs whose rows are on the workers of a Dask cluster: products, sums and Gram matrices per partition.
 
 The client has what is one number per row and output (targets, weights, gates, scores); columns stay where they are.
-Answers of partitions are added up in the order of the partitions, so they do not depend on who holds which.
+Results of partitions are added up in the order of the partitions, so they do not depend on who holds which.
 """
 
 from __future__ import annotations
@@ -19,37 +19,37 @@ from numpy.typing import ArrayLike, NDArray
 
 from miserly._typing import Floats
 from miserly.boosting import BackendLostError, RowsLostError
-from miserly.distributed._ingest import Border
-from miserly.distributed._partition import Part
-from miserly.distributed._placement import Shelves
+from miserly.distributed._ingest import Ingest
+from miserly.distributed._partition import Partition
+from miserly.distributed._placement import WorkerStores
 from miserly.distributed._traffic import Traffic
-from miserly.distributed._worker_store import put_on_shelf, size
+from miserly.distributed._worker_store import put_in_store, size
 from miserly.estimators import FIRST_ROWS, RemoteTable, order_of_columns
 from miserly.plan import Trees
 from miserly.solvers import RawRows, TreeRows, as_table, shares, standardise_features, standardise_trees
 
 logger = logging.getLogger(__name__)
-MOST_REPAIRS = 5
+MOST_REPAIRS = 5  # of one question: a cluster that loses more does not stay
 
 
 class DaskTable(RemoteTable):
     """The rows of a fit on a cluster; labels and weights are here too. `traffic` gets a record of what was sent."""
 
     def __init__(
-        self, client: Client, border: Border, fit: Callable[[Any, bool], Any], traffic: list[Traffic], timeout: float
+        self, client: Client, ingest: Ingest, fit: Callable[[Any, bool], Any], traffic: list[Traffic], timeout: float
     ) -> None:
-        self._client, self._border, self._fit, self._traffic, self._timeout = client, border, fit, traffic, timeout
-        self.shape = (border.n_rows, border.n_features)
-        columns = border.ask(labels_and_weights)
+        self._client, self._ingest, self._fit, self._traffic, self._timeout = client, ingest, fit, traffic, timeout
+        self.shape = (ingest.n_rows, ingest.n_features)
+        columns = ingest.ask(labels_and_weights)
         self.y = np.concatenate([y for y, _ in columns])
-        self.weight = np.concatenate([weight for _, weight in columns]) if border.weighted else None
+        self.weight = np.concatenate([weight for _, weight in columns]) if ingest.weighted else None
 
     def order(self) -> NDArray[np.intp]:
-        """The order of the columns that one machine would find: workers tell how theirs compare where heads tie."""
-        head = np.concatenate(self._border.ask(head_of, {n: (FIRST_ROWS - f,) for n, f in self._border.first.items()}))
+        """The order of the columns that one machine would find: workers compare theirs where heads tie."""
+        head = np.concatenate(self._ingest.ask(head_of, {n: (FIRST_ROWS - f,) for n, f in self._ingest.first.items()}))
 
         def ranks() -> Sequence[Any]:
-            return list(zip(*self._border.ask(ranks_of_columns)))
+            return list(zip(*self._ingest.ask(ranks_of_columns)))
 
         return order_of_columns(head, ranks)
 
@@ -70,11 +70,11 @@ class DaskTable(RemoteTable):
         return self._fit(model, weighted)
 
     def _pinned(self, make: Callable[[np.ndarray], Any]) -> PinnedRows:
-        return PinnedRows(self._client, self._border, make, self._traffic, self._timeout)
+        return PinnedRows(self._client, self._ingest, make, self._traffic, self._timeout)
 
 
 class DaskDesign:
-    """A design whose rows are partitions elsewhere (`miserly.solvers.Design`)."""
+    """A design whose rows are remote partitions (`miserly.solvers.Design`)."""
 
     far = True
 
@@ -90,20 +90,20 @@ class DaskDesign:
 
     def totals(self, share: Floats) -> Floats:
         """Σ share · value of each column."""
-        return self._added("totals", share)
+        return self._added(totals, share)
 
     def extent(self, share: Floats) -> Floats:
         """The largest size of each column's values, and the totals."""
-        parts = self._rows.each("extent", share)
+        parts = self._rows.each(extent, share)
         return np.array([np.max([part[0] for part in parts], axis=0), reduce(add, [part[1] for part in parts])])
 
     def squares(self, share: Floats) -> Floats:
         """Σ share · value² of each column."""
-        return self._added("squares", share)
+        return self._added(squares, share)
 
     def mass(self, share: Floats) -> Floats:
         """The shares of the rows in each leaf, tree × leaf."""
-        return self._added("mass", share)
+        return self._added(mass, share)
 
     def scores(self, weights: ArrayLike) -> Floats:
         """H @ weights; columns whose weights are all zero are skipped."""
@@ -111,44 +111,44 @@ class DaskDesign:
         used = np.flatnonzero(table.any(axis=1))
         if not len(used):
             return np.zeros((self.n_rows, *shape))
-        return np.concatenate(self._rows.each("products", None, used, table[used])).reshape(self.n_rows, *shape)
+        return np.concatenate(self._rows.each(products, None, used, table[used])).reshape(self.n_rows, *shape)
 
     def sums(self, values: ArrayLike, columns: ArrayLike | None = None) -> Floats:
         """H.T @ values for some columns, or all."""
-        return self._added("sums", np.asarray(values, np.float64), columns)
+        return self._added(sums, np.asarray(values, np.float64), columns)
 
     def gram(self, weight: ArrayLike, columns: ArrayLike | None = None) -> Floats:
         """H.T @ diag(weight) @ H for some columns, or all."""
-        return self._added("gram", np.asarray(weight, np.float64), columns)
+        return self._added(gram, np.asarray(weight, np.float64), columns)
 
     def column(self, j: int) -> Floats:
         """One column of H."""
-        return np.concatenate(self._rows.each("column", None, j))
+        return np.concatenate(self._rows.each(column, None, j))
 
     def close(self) -> None:
         """Let the workers forget the rows."""
         self._rows.close()
 
-    def _added(self, what: str, values: Floats, *common: Any) -> Floats:
-        return np.asarray(reduce(add, self._rows.each(what, values, *common)))
+    def _added(self, call: Callable[..., Any], values: Floats, *common: Any) -> Floats:
+        return np.asarray(reduce(add, self._rows.each(call, values, *common)))
 
 
 class PinnedRows:
-    """Partitions pinned to workers, asked each by itself. A lost one is fetched from its source, the question repeated.
+    """Partitions pinned to workers, each called by itself. A lost one is fetched from its source, the call repeated.
 
-    `make` turns the values of a partition into what answers.
+    `make` turns the values of a partition into the rows that are kept.
     """
 
     def __init__(
         self,
         client: Client,
-        border: Border,
+        ingest: Ingest,
         make: Callable[[np.ndarray], Any],
         traffic: list[Traffic],
         timeout: float,
     ) -> None:
-        self._border, self._complete, self._n_repairs = border, False, 0
-        self._shelves = Shelves(client, border.sizes, partial(_put, client, border, make), timeout)
+        self._ingest, self._complete, self._n_repairs = ingest, False, 0
+        self._stores = WorkerStores(client, ingest.sizes, partial(_put, client, ingest, make), timeout)
         self._standard: tuple[Any, ...] | None = None
         self._traffic = traffic
         traffic[:] = [Traffic()]
@@ -156,81 +156,126 @@ class PinnedRows:
     @property
     def placement(self) -> dict[int, str]:
         """Which worker holds each partition."""
-        return dict(self._shelves.holder)
+        return dict(self._stores.holder)
 
     def close(self) -> None:
-        """Let go of the shelves, whose actors end with them."""
-        del self._shelves
+        """Let go of the stores, whose actors end with them."""
+        del self._stores
 
     def standardise_with(self, *standard: Any) -> None:
         """How columns are standardised, for all partitions, those that are fetched again later too."""
         self._standard = standard
-        self.each("standardise_with", None, *standard)
+        self.each(standardise_with, None, *standard)
 
-    def each(self, what: str, values: Floats | None, *common: Any) -> list[Any]:
-        """The answers of all partitions, in their order, given the `values` of their rows and what all are told."""
-        sizes, first = self._border.sizes, self._border.first
+    def each(self, call: Callable[..., Any], values: Floats | None, *common: Any) -> list[Any]:
+        """What a function makes of all partitions, in their order, given the `values` of their rows."""
+        sizes, first = self._ingest.sizes, self._ingest.first
         rows = {n: None if values is None else values[first[n] : first[n] + sizes[n]] for n in sizes}
         while True:
             try:
                 if not self._complete:
                     self._place()
-                answers = self._ask(what, rows, *common)
+                results = self._call(call, rows, *common)
                 self._n_repairs = 0
-                return answers
+                return results
             except RowsLostError as error:
                 logger.warning("%s", error)
                 self._complete = False
                 self._n_repairs += 1
                 if self._n_repairs > MOST_REPAIRS:
                     raise BackendLostError(
-                        f"Workers were lost {self._n_repairs} times before one question was answered. Fit again on a "
+                        f"Workers were lost {self._n_repairs} times before one call was done. Fit again on a "
                         "cluster that stays."
                     ) from error
 
-    def _ask(self, what: str, rows: Mapping[int, Any], *common: Any) -> list[Any]:
+    def _call(self, call: Callable[..., Any], rows: Mapping[int, Any], *common: Any) -> list[Any]:
         started = time.perf_counter()
-        answers, seconds = self._shelves.each(what, rows, common)
+        results, seconds = self._stores.each(call, rows, common)
         took = time.perf_counter() - started
-        sent = size([*rows.values()]) + len(set(self._shelves.holder.values())) * size(common)
-        self._traffic[0] = self._traffic[0].and_message(sent + size([*answers.values()]), took, seconds)
-        return [answers[number] for number in rows]
+        sent = size([*rows.values()]) + len(set(self._stores.holder.values())) * size(common)
+        self._traffic[0] = self._traffic[0].and_message(sent + size([*results.values()]), took, seconds)
+        return [results[number] for number in rows]
 
     def _place(self) -> None:
         """Give the partitions that nobody holds to workers; from their source, unless they were just checked."""
-        missing = self._shelves.drop_lost()
+        missing = self._stores.drop_lost()
         if self._n_repairs:
-            logger.info("%d of %d partitions are fetched again.", len(missing), len(self._border.sizes))
-            self._border.fetch(missing)
-        self._shelves.fill(self._border.places())
-        self._border.release()
+            logger.info("%d of %d partitions are fetched again.", len(missing), len(self._ingest.sizes))
+            self._ingest.fetch(missing)
+        self._stores.fill(self._ingest.places())
+        self._ingest.release()
         if self._standard is not None:
-            self._ask("standardise_with", dict.fromkeys(self._border.sizes), *self._standard)
+            self._call(standardise_with, dict.fromkeys(self._ingest.sizes), *self._standard)
         self._complete = True
 
 
-def _put(client: Client, border: Border, make: Callable[[np.ndarray], Any], fit: str, number: int, at: str) -> Future:
+def _put(client: Client, ingest: Ingest, make: Callable[[np.ndarray], Any], fit: str, number: int, at: str) -> Future:
     where = {"workers": [at], "allow_other_workers": False, "pure": False}
-    return client.submit(put_rows, fit, number, border.parts[number], make, **where)
+    return client.submit(put_rows, fit, number, ingest.parts[number], make, **where)
 
 
-def put_rows(fit: str, number: int, part: Part, make: Callable[[np.ndarray], Any]) -> int:
-    """A task: make what answers for a partition and put it on the shelf of the worker that runs it."""
-    return put_on_shelf(fit, number, make(part.X))
+def put_rows(fit: str, number: int, part: Partition, make: Callable[[np.ndarray], Any]) -> int:
+    """A task: make the rows of a partition and put it in the store of the worker that runs it."""
+    return put_in_store(fit, number, make(part.X))
 
 
-def labels_and_weights(part: Part) -> tuple[np.ndarray, np.ndarray | None]:
+def labels_and_weights(part: Partition) -> tuple[np.ndarray, np.ndarray | None]:
     """What the client keeps of a partition."""
     return part.y, part.weight
 
 
-def head_of(part: Part, n_rows: int) -> np.ndarray:
+def head_of(part: Partition, n_rows: int) -> np.ndarray:
     """The first rows."""
     return part.X[: max(0, n_rows)]
 
 
-def ranks_of_columns(part: Part) -> list[int]:
+def ranks_of_columns(part: Partition) -> list[int]:
     """The place of each column among all, by the bytes of its values."""
     contents = [np.ascontiguousarray(column, np.float64).tobytes() for column in part.X.T]
     place = {content: i for i, content in enumerate(sorted(set(contents)))}
     return [place[content] for content in contents]
+
+
+def totals(rows: Any, share: Floats) -> Floats:
+    """Σ share · value of each column of some rows."""
+    return rows.totals(share)
+
+
+def extent(rows: Any, share: Floats) -> Floats:
+    """The largest size of each column's values, and the totals, of some rows."""
+    return rows.extent(share)
+
+
+def squares(rows: Any, share: Floats) -> Floats:
+    """Σ share · value² of each column of some rows."""
+    return rows.squares(share)
+
+
+def mass(rows: Any, share: Floats) -> Floats:
+    """The shares of some rows in each leaf."""
+    return rows.mass(share)
+
+
+def products(rows: Any, columns: NDArray[np.intp], weights: Floats) -> Floats:
+    """Scores of some rows."""
+    return rows.products(columns, weights)
+
+
+def sums(rows: Any, values: Floats, columns: ArrayLike | None) -> Floats:
+    """H.T @ values of some rows."""
+    return rows.sums(values, columns)
+
+
+def gram(rows: Any, weight: Floats, columns: ArrayLike | None) -> Floats:
+    """H.T @ diag(weight) @ H of some rows."""
+    return rows.gram(weight, columns)
+
+
+def column(rows: Any, j: int) -> Floats:
+    """One column of some rows."""
+    return rows.column(j)
+
+
+def standardise_with(rows: Any, *standard: Any) -> None:
+    """How columns of some rows are standardised from now on."""
+    rows.standardise_with(*standard)

@@ -19,7 +19,7 @@ ATTEMPTS = 3
 UNKNOWN = "__UNKNOWN_CATEGORIES__"
 
 
-class Border:
+class Ingest:
     """The partitions of X, y, query ids and weights. `sizes` and `first` are rows by the number of a partition; empty
     ones have none. `parts` are the arrays, while they are needed."""
 

@@ -1,4 +1,4 @@
-"""One partition: what it must look like, what is told about it, what it gives to find the cuts. All run as tasks."""
+"""One partition: what it must look like, what the client knows about it, its part in finding cuts. All are tasks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Expected:
     missing: bool = True
 
 
-class Part(NamedTuple):
+class Partition(NamedTuple):
     """A partition as arrays, without rows of weight zero."""
 
     X: np.ndarray
@@ -45,7 +45,7 @@ class About:
     weighted: bool
 
 
-def cleaned(number: int, x: Any, y: Any, qid: Any, weight: Any, expected: Expected) -> Part:
+def cleaned(number: int, x: Any, y: Any, qid: Any, weight: Any, expected: Expected) -> Partition:
     """Check a partition and make arrays of it."""
     try:
         return _cleaned(x, y, qid, weight, expected)
@@ -53,7 +53,7 @@ def cleaned(number: int, x: Any, y: Any, qid: Any, weight: Any, expected: Expect
         raise ValueError(f"Partition {number} (from 0): {error}") from None
 
 
-def _cleaned(x: Any, y: Any, qid: Any, weight: Any, expected: Expected) -> Part:
+def _cleaned(x: Any, y: Any, qid: Any, weight: Any, expected: Expected) -> Partition:
     columns = tuple(x.columns) if hasattr(x, "columns") else None
     if columns != expected.columns:
         raise ValueError(_other_columns(columns, expected.columns))
@@ -69,11 +69,11 @@ def _cleaned(x: Any, y: Any, qid: Any, weight: Any, expected: Expected) -> Part:
     weights = None if weight is None else _column(weight, "sample_weight", len(X), np.float64)
     if weights is not None and (weights < 0).any():
         raise ValueError(f"sample_weight holds {weights.min():g}. Weights are finite numbers, 0 or more.")
-    part = Part(X, labels, ids, weights)
+    part = Partition(X, labels, ids, weights)
     if weights is None or weights.all():
         return part
     present = np.flatnonzero(weights)
-    return Part(*(None if column is None else column[present] for column in part))  # type: ignore[arg-type]
+    return Partition(*(None if column is None else column[present] for column in part))  # type: ignore[arg-type]
 
 
 def _column(values: Any, name: str, n_rows: int, dtype: Any) -> np.ndarray:
@@ -98,7 +98,7 @@ def _other_columns(got: tuple[Any, ...] | None, expected: tuple[Any, ...] | None
     return f"other columns than the collection says: {what}. All partitions must have the same columns."
 
 
-def about(part: Part, numeric: bool) -> About:
+def about(part: Partition, numeric: bool) -> About:
     """What the client must know."""
     y = part.y
     labels = np.unique(y) if not numeric else np.array([y.min(), y.max()] if len(y) else [])
@@ -110,7 +110,7 @@ def about(part: Part, numeric: bool) -> About:
     return About(len(y), labels, queries, largest, part.weight is not None)
 
 
-def sample(part: Part, rows: np.ndarray | None, first: int, last: int) -> np.ndarray:
+def sample(part: Partition, rows: np.ndarray | None, first: int, last: int) -> np.ndarray:
     """Some rows of some features: feature × row."""
     columns = part.X[:, first:last]
     return np.ascontiguousarray((columns if rows is None else columns[rows]).T)

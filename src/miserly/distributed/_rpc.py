@@ -1,4 +1,4 @@
-"""Calls of a shelf from a client or another worker: straight to its worker, and an error as soon as that is gone.
+"""Calls of a worker's store from a client or another worker: straight to it, and an error as soon as it is gone.
 
 Dask's own handle of an actor waits for ever, in a worker, once the other worker has died.
 """
@@ -17,7 +17,7 @@ from distributed.protocol import to_serialize
 
 @dataclass(frozen=True)
 class Handle:
-    """Where a shelf is."""
+    """Where a store is."""
 
     address: str
     key: str

@@ -12,7 +12,11 @@ _LOW = np.int64((1 << LOW_BITS) - 1)
 
 @njit(cache=True, nogil=True)
 def add_by_exponent(bits, high, low):
-    """Add float64 numbers, given as the int64 of their bits, to the sums of the upper and lower halves of mantissas."""
+    """Add float64 numbers, given as the int64 of their bits, to the sums of the upper and lower halves of mantissas.
+
+    Returns the lowest and the highest exponent.
+    """
+    first, last = N_EXPONENTS - 1, 0
     for i in range(bits.size):
         exponent = (bits[i] >> 52) & 2047
         mantissa = bits[i] & _MANTISSA
@@ -24,3 +28,5 @@ def add_by_exponent(bits, high, low):
             mantissa = -mantissa
         high[exponent] += mantissa >> LOW_BITS
         low[exponent] += mantissa & _LOW
+        first, last = min(first, exponent), max(last, exponent)
+    return first, last

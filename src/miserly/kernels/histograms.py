@@ -25,6 +25,9 @@ TINY = 1e-300
 NEAR_HALF = 1e-6
 MOST_WHOLE = 2.0**40  # whole numbers of this size leave room for a remainder
 
+# For loops that only other kernels call: without the entry from Python they compile in half the time.
+inner = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)  # type: ignore[call-overload]
+
 
 @intrinsic
 def prefetch(typing_context, array, index):
@@ -155,14 +158,14 @@ def subtract(parent, of_parent, child, of_child, out):
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def move(histograms, counted, of_counted, by):
+def shift(histograms, counted, of_counted, by):
     """Take `by` quanta from the gradient of every row that other histograms count (line by line, some of the rows)."""
     step = np.int64(by) << COUNT_BITS
     for k in prange(of_counted.size):
-        moved = histograms[k]
+        shifted = histograms[k]
         c = counted[of_counted[k]]
         for b in range(N_BINS):
-            moved[b] -= (c[b] & COUNT_MASK) * step
+            shifted[b] -= (c[b] & COUNT_MASK) * step
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -365,24 +368,6 @@ def sum_lanes(lanes, n_gradients, rows, sums):
         if square > 0.0:
             squares += square / lanes[-1, r] if n_gradients < lanes.shape[0] else square
     return squares
-
-
-@njit(cache=True, nogil=True)
-def count_without(owned, rows):
-    """How many of some rows do not own an acquisition."""
-    n = np.int64(0)
-    for i in range(rows.size):
-        n += 1 - owned[rows[i]]
-    return n
-
-
-@njit(cache=True, nogil=True)
-def weigh_without(owned, weights, rows):
-    """The weight of those of some rows that do not own an acquisition."""
-    total = np.int64(0)
-    for i in range(rows.size):
-        total += weights[rows[i]] * (1 - owned[rows[i]])
-    return total
 
 
 @njit(cache=True, nogil=True)

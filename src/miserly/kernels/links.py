@@ -106,18 +106,21 @@ def couple(z, n_classes, out):
                     p[b] /= 1.0 + step
 
 
-@njit(cache=True, nogil=True)
-def logistic_gradients(y, score, gradient, hessian):
-    """Negative gradient and hessian of the log-loss, y in {0, 1}."""
+@njit(cache=True, nogil=True, error_model="numpy")
+def logistic_loss(y, score, loss, gradient, hessian):
+    """Log-loss of each row, its negative gradient and hessian, y in {0, 1}; scores are 1 × row."""
     for i in range(y.size):
-        p = _sigmoid(score[i])
-        gradient[i] = y[i] - p
-        hessian[i] = p * (1.0 - p)
+        z = score[0, i]
+        p = _sigmoid(z)
+        gradient[0, i] = y[i] - p
+        hessian[0, i] = p * (1.0 - p)
+        m = z if y[i] > 0 else -z
+        loss[i] = math.log1p(math.exp(-m)) if m >= 0 else -m + math.log1p(math.exp(m))
 
 
-@njit(cache=True, nogil=True)
-def softmax_gradients(y, score, gradient, hessian):
-    """Negative gradients and diagonal hessian of the multi-class log-loss; arrays are class × row."""
+@njit(cache=True, nogil=True, error_model="numpy")
+def softmax_loss(y, score, loss, gradient, hessian):
+    """Multi-class log-loss of each row, its negative gradients and diagonal hessian; arrays are class × row."""
     n_classes = score.shape[0]
     for i in range(y.size):
         top = score[0, i]
@@ -125,29 +128,11 @@ def softmax_gradients(y, score, gradient, hessian):
             top = max(top, score[k, i])
         total = 0.0
         for k in range(n_classes):
-            total += math.exp(score[k, i] - top)
+            gradient[k, i] = math.exp(score[k, i] - top)
+            total += gradient[k, i]
+        label = np.int64(y[i])
         for k in range(n_classes):
-            p = math.exp(score[k, i] - top) / total
-            gradient[k, i] = (1.0 if y[i] == k else 0.0) - p
+            p = gradient[k, i] / total
+            gradient[k, i] = (1.0 if label == k else 0.0) - p
             hessian[k, i] = p * (1.0 - p)
-
-
-@njit(cache=True, nogil=True)
-def logistic_losses(y, score, out):
-    """Log-loss of each row, y in {0, 1}."""
-    for i in range(y.size):
-        m = score[i] if y[i] > 0 else -score[i]
-        out[i] = math.log1p(math.exp(-m)) if m >= 0 else -m + math.log1p(math.exp(m))
-
-
-@njit(cache=True, nogil=True)
-def softmax_losses(y, score, out):
-    """Multi-class log-loss of each row; score is class × row."""
-    for i in range(y.size):
-        top = score[0, i]
-        for k in range(1, score.shape[0]):
-            top = max(top, score[k, i])
-        total = 0.0
-        for k in range(score.shape[0]):
-            total += math.exp(score[k, i] - top)
-        out[i] = top + np.log(total) - score[y[i], i]
+        loss[i] = top + math.log(total) - score[label, i]

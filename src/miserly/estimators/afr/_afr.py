@@ -330,7 +330,7 @@ class _AFRGrowth:
         self, data: BinnedData, pricing: ModelPricing, loss: Any, score: Floats, n_rounds: int, rate: float, after: Any
     ) -> Boosted:
         backend = LocalBackend(data, score, loss)
-        backend.resume(score[None, : data.n_rows], {})
+        backend.resume(score[None, : data.n_rows])
         return boost(backend, pricing, Settings(n_rounds, rate, self.limits), 1, after, FROM_HERE)
 
     def _keep(self, machine: _Machine, table: Table, s: int) -> None:

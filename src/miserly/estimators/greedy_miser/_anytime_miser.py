@@ -215,7 +215,7 @@ class _StageGrowth:
     def _more_rounds(self, lam: float, within: float = math.inf) -> tuple[Boosted, np.ndarray]:
         """Rounds that go on from the model, and the scores after them."""
         backend = self._backend(within)
-        backend.resume(self._scores, {})
+        backend.resume(self._scores)
         here = Boosted(self._model.constant, self._model.start_loss, (), ())
         settings = replace(self._settings, n_estimators=ROUNDS_AT_ONCE)
         return boost(backend, self._pricing_at(lam), settings, self._n_outputs, earlier=here), backend.rows.scores

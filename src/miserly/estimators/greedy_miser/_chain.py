@@ -43,8 +43,7 @@ def purchases(boosted: Boosted, costs: CostTable) -> list[Purchase]:
         )
         for number, this in enumerate(boosted.rounds)
         for tree in this.trees
-        for split in tree.splits
-        if split.bought
+        for split in tree.buying_splits
     ]
 
 

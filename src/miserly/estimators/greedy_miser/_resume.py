@@ -67,20 +67,19 @@ def resume(earlier: Boosted, X: Any, backend: Any, pricing: ModelPricing | RowPr
     for rows, block in dense_blocks(X):
         for this in earlier.rounds:
             add_round(this, block, scores[:, rows])
-    backend.resume(scores, {} if isinstance(pricing, ModelPricing) else _owned_by_path(trees, X, costs))
+    by_path = isinstance(pricing, RowPricing)
+    backend.resume(scores, _owners_by_path(trees, X, costs) if by_path else None)
 
 
 def _all_trees(boosted: Boosted) -> Trees:
     return stack_trees([table for this in boosted.rounds for table in this.tables])
 
 
-def _owned_by_path(trees: Trees, X: Any, costs: CostTable) -> dict[int, np.ndarray]:
-    """Which rows bought each acquisition on their way through some trees."""
+def _owners_by_path(trees: Trees, X: Any, costs: CostTable) -> np.ndarray:
+    """What each row bought on its way through some trees: row × word of 64 acquisitions."""
     needs = costs.needs_words
     bits = np.zeros((X.shape[0], needs.shape[1]), np.uint64)
     for rows, block in dense_blocks(X):
         numbers, learners = np.arange(len(block)), np.arange(len(trees), dtype=np.int32)
         buy_paths(np.ascontiguousarray(block), numbers, trees.table, learners, needs, bits[rows])
-    every = np.bitwise_or.reduce(bits, axis=0)
-    some = [a for a in range(len(costs.price_list)) if int(every[a // 64]) >> (a % 64) & 1]
-    return {a: (bits[:, a // 64] >> np.uint64(a % 64)) & np.uint64(1) == 1 for a in some}
+    return bits

@@ -23,23 +23,27 @@ FEATURES = np.arange(N_FEATURES, dtype=np.int32)
 
 
 class Watched(LocalBackend):
-    """Counts the features of roots that are counted, and how often a root is only moved."""
+    """Counts the features of roots that are counted, and how often a root is only updated."""
 
-    n_counted = n_moved = 0
+    n_counted = n_updated = 0
 
-    def histograms(self, nodes, features):
-        self.n_counted += len(features) if 0 in nodes else 0
-        return super().histograms(nodes, features)
+    def __init__(self, *given):
+        super().__init__(*given)
+        self.compiled = False
 
-    def moved(self, moves, features):
-        self.n_moved += 1
-        return super().moved(moves, features)
+    def histograms(self, node, features):
+        self.n_counted += len(features) if node == 0 else 0
+        return super().histograms(node, features)
+
+    def shifted(self, shifts, features):
+        self.n_updated += 1
+        return super().shifted(shifts, features)
 
 
 class Recounting(Watched):
-    """Never says how gradients moved."""
+    """Never says how gradients change."""
 
-    def moves(self):
+    def leaf_shifts(self):
         return {}
 
 
@@ -58,25 +62,25 @@ def plain(result):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_moved_root_is_the_one_that_would_be_counted(seed):
+def test_an_updated_root_is_the_one_that_would_be_counted(seed):
     data, y = sample(seed)
     backend = LocalBackend(data, y, SquaredLoss())
     backend.start()
     grower = Grower(backend, ModelPricing(COSTS, 1e-3), TreeLimits(3))
-    n_moved = 0
+    n_updated = 0
     for number in range(N_TREES):
         backend.gradients(number)
-        moved = grower._moved_root() if number else None
+        updated = grower._updated_root() if number else None
         backend.begin()
-        if moved is not None:
-            counted = backend.histograms([0], FEATURES)[0, 0]
-            np.testing.assert_array_equal(moved.histograms, counted[moved.features])
-            n_moved += 1
+        if updated is not None:
+            counted = backend.histograms(0, FEATURES)[0]
+            np.testing.assert_array_equal(updated.histograms, counted[updated.features])
+            n_updated += 1
         tree = grower.grow()
-        values = backend.settle([0.1 * g / h for g, h in backend.leaf_sums(tree.leaves)[:, 0]])
+        values = backend.round_to_quanta([0.1 * g / h for g, h in backend.leaf_sums(tree.leaves)[:, 0]])
         for leaf, value in zip(tree.leaves, values):
             backend.add(leaf, [value])
-    assert n_moved > N_TREES / 2
+    assert n_updated > N_TREES / 2
 
 
 @pytest.mark.parametrize(
@@ -96,13 +100,13 @@ def test_trees_are_the_same_if_every_root_is_counted(limits, tradeoff, by_path, 
     found = []
     for kind in (Watched, Recounting):
         backend = kind(data, y * factor, SquaredLoss())
-        shop = RowPricing(COSTS, tradeoff, backend) if by_path else ModelPricing(COSTS, tradeoff)
-        found.append((plain(boost(backend, shop, Settings(N_TREES, 0.3, limits), 1)), backend))
+        pricing = RowPricing(COSTS, tradeoff, backend) if by_path else ModelPricing(COSTS, tradeoff)
+        found.append((plain(boost(backend, pricing, Settings(N_TREES, 0.3, limits), 1)), backend))
     (trees, backend), (expected, other) = found
     assert trees == expected
     assert len(trees) == N_TREES
-    assert other.n_moved == 0
-    assert backend.n_moved > 0
+    assert other.n_updated == 0
+    assert backend.n_updated > 0
     assert backend.n_counted < 0.7 * other.n_counted
 
 
@@ -121,7 +125,7 @@ def test_otherwise_every_root_is_counted(why):
         data, y = bin_data(np.random.default_rng(0).normal(size=(2000, N_FEATURES))), y[:2000]
     backend = Watched(data, y, loss, weight, subsample)
     boost(backend, ModelPricing(COSTS, 0.0), Settings(8), 1)
-    assert backend.n_moved == 0
+    assert backend.n_updated == 0
     assert backend.n_counted == 8 * N_FEATURES
 
 
@@ -133,9 +137,9 @@ def test_leaves_are_the_means_of_their_rows_but_for_a_hundredth_of_a_percent():
     backend.gradients()
     tree = Grower(backend, ModelPricing(COSTS, 0.0), TreeLimits(3)).grow()
     means = np.array([g / h for g, h in backend.leaf_sums(tree.leaves)[:, 0]])
-    settled = np.array(backend.settle(means))
-    assert (settled != means).any()
-    np.testing.assert_allclose(settled, means, rtol=1e-4)
+    rounded = np.array(backend.round_to_quanta(means))
+    assert (rounded != means).any()
+    np.testing.assert_allclose(rounded, means, rtol=1e-4)
 
 
 def test_leaves_of_few_quanta_stay_as_they_are():
@@ -146,4 +150,4 @@ def test_leaves_of_few_quanta_stay_as_they_are():
     backend.gradients()
     Grower(backend, ModelPricing(COSTS, 0.0), TreeLimits(3)).grow()
     values = [0.3, -0.1, 0.02, 1e5]
-    assert backend.settle(values) == values
+    assert backend.round_to_quanta(values) == values
