@@ -102,12 +102,11 @@ def put_in_store(fit: str, number: int, rows: Any) -> int:
     return number
 
 
-def joint(commands: Sequence[Command], replies: Sequence[Reply]) -> Reply:
+def joint(commands: Sequence[Command], parts: Sequence[Reply]) -> Reply:
     """One reply from several."""
-    replies = [
-        command.join_all(of_all) for command, of_all in zip(commands, zip(*(reply.replies for reply in replies)))
-    ]
-    return Reply(replies, sum(reply.n_bytes for reply in replies), max(reply.seconds for reply in replies))
+    by_command = zip(*(part.replies for part in parts))
+    replies = [command.join_all(of_all) for command, of_all in zip(commands, by_command)]
+    return Reply(replies, sum(part.n_bytes for part in parts), max(part.seconds for part in parts))
 
 
 def size(replies: Sequence[Any]) -> int:

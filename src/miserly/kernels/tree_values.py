@@ -9,7 +9,7 @@ from miserly.kernels.histograms import COUNT_BITS, COUNT_MASK, inner, pack, pack
 SMALL = 1 << 38  # a whole number up to this, times 2²⁴ rows, fits an int64
 MOST_GRADIENT_BITS = 23  # of a quantised gradient; more do not change trees
 SUM_BITS = 38  # of a sum of gradients: 64 less the count lane, a sign, and one to spare
-SMALLEST = 2.2250738585072014e-308  # the smallest normal number
+SMALLEST = 2.0**-950  # smaller gradients count as none: the scale of any larger one is a finite float
 MOST_FIXED_BITS = 62  # of a fixed-point sum over all rows: an int64 less its sign, and one to spare
 FEWEST_QUANTA = 256  # in the median of a tree's values, if they are rounded to quanta: changes one in 500 at most
 
@@ -37,10 +37,10 @@ def gradient_scale(largest, row_bits, steady):
     """How many quanta a gradient of one is. Where only leaves move gradients it stays the same until the largest has
     fallen to a quarter: a power of four."""
     bits = min(MOST_GRADIENT_BITS, SUM_BITS - row_bits)
-    if largest == 0.0:
+    if largest < SMALLEST:
         return 1.0
     if steady:
-        mantissa, exponent = math.frexp(max(largest, SMALLEST))
+        mantissa, exponent = math.frexp(largest)
         above = exponent - 1 if mantissa == 0.5 else exponent
         return math.ldexp(1.0, bits - 2 * -(-above // 2))
     return float((1 << bits) - 1) / largest
@@ -49,7 +49,7 @@ def gradient_scale(largest, row_bits, steady):
 @inner
 def fixed_point_scale(largest, row_bits):
     """The power of two that turns values into integers whose sum over all rows still fits 62 bits."""
-    if largest == 0.0:
+    if largest < SMALLEST:
         return 1.0
     return math.ldexp(1.0, MOST_FIXED_BITS - row_bits - math.frexp(largest)[1])
 
