@@ -13,6 +13,8 @@ _HOME = {
     "Ledger": "miserly.costs",
     "Plan": "miserly.plan",
     "load_plan": "miserly.plan",
+    "Menu": "miserly.plan",
+    "load_menu": "miserly.plan",
     "cascade": "miserly.plan",
     "PlanFileError": "miserly.plan",
     "GreedyMiserRegressor": "miserly.estimators",

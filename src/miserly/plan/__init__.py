@@ -7,6 +7,8 @@ from miserly.plan._file import PlanFileError, load_plan
 from miserly.plan._links import labels as labels
 from miserly.plan._links import probabilities as probabilities
 from miserly.plan._links import sigmoid as sigmoid
+from miserly.plan._menu import Choice as Choice
+from miserly.plan._menu import Menu, load_menu
 from miserly.plan._node import EXIT, Gate, Node
 from miserly.plan._pictures import draw as draw
 from miserly.plan._plan import Charge as Charge
@@ -27,6 +29,7 @@ __all__ = [
     "Gate",
     "Kernels",
     "ListWalk",
+    "Menu",
     "Node",
     "Plan",
     "PlanFileError",
@@ -39,6 +42,7 @@ __all__ = [
     "Trees",
     "Walk",
     "cascade",
+    "load_menu",
     "load_plan",
     "stack_trees",
 ]

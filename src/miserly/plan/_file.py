@@ -78,23 +78,48 @@ def save_plan(plan: Plan, path: str | Path) -> None:
     if path.exists() and not path.is_file():
         raise ValueError(f"Cannot save the plan to '{path}': it is not a file. Name a file in a folder.")
     with whole_file(path) as file:
-        _write(plan, file)
+        write_plan(plan, file)
 
 
 def load_plan(path: str | Path) -> Plan:
-    """Read a plan file; anything that is not a sound plan of this version or an older one is refused."""
+    """Read a plan file.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file that `Plan.save` wrote, of this version or an older one.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    PlanFileError
+        If the file is not a plan, is damaged, or is of a newer version. Everything is checked: a file that loads is
+        sound.
+
+    Examples
+    --------
+    >>> plan = load_plan("triage.plan")  # doctest: +SKIP
+    """
+    return read_plan(path, str(path))
+
+
+def read_plan(file: Any, path: str) -> Plan:
+    """The plan in a file, by name or open; `path` is what errors call it."""
     from miserly.plan._plan import Plan
     from miserly.plan._policy import PolicyPlan
 
     try:
-        with zipfile.ZipFile(path) as archive:
-            _check_sizes(archive, path)
+        with zipfile.ZipFile(file) as archive:
+            check_sizes(archive, path)
             header = _read_header(archive, path)
             arrays = {name: _read_array(archive, path, name, dtype) for name, dtype in _types(header, path).items()}
     except (FileNotFoundError, IsADirectoryError, PermissionError, PlanFileError):
         raise
     except Exception as error:  # zipfile raises many kinds on damaged files, some of which it does not tell
-        raise PlanFileError(f"'{path}' is not a plan file, or it is damaged: {_short(error)}.") from error
+        raise PlanFileError(f"'{path}' is not a plan file, or it is damaged: {short(error)}.") from error
     try:
         policy = {} if header.policy is None else {"policy": read_policy(header.policy, arrays)}
         return (PolicyPlan if policy else Plan)(
@@ -113,10 +138,11 @@ def load_plan(path: str | Path) -> Plan:
             unavailable=tuple(header.unavailable),
         )
     except (KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
-        raise PlanFileError(f"The plan file '{path}' does not fit together: {_short(error)}") from error
+        raise PlanFileError(f"The plan file '{path}' does not fit together: {short(error)}") from error
 
 
-def _write(plan: Plan, file: Any) -> None:
+def write_plan(plan: Plan, file: Any) -> None:
+    """Write a plan to an open file."""
     nodes = plan.nodes
     header = _Header(
         format=FORMAT,
@@ -151,14 +177,14 @@ def _write(plan: Plan, file: Any) -> None:
     if isinstance(getattr(plan, "policy", None), Policy):
         header.policy = write_policy(plan.policy, arrays)  # type: ignore[attr-defined]
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(_entry("plan.json"), msgspec.json.encode(header))
+        archive.writestr(entry_of("plan.json"), msgspec.json.encode(header))
         for name, array in arrays.items():
             buffer = io.BytesIO()
             np.lib.format.write_array(buffer, np.asarray(array, order="C"), allow_pickle=False)
-            archive.writestr(_entry(f"arrays/{name}.npy"), buffer.getvalue())
+            archive.writestr(entry_of(f"arrays/{name}.npy"), buffer.getvalue())
 
 
-def _entry(name: str) -> zipfile.ZipInfo:
+def entry_of(name: str) -> zipfile.ZipInfo:
     """A zip entry without the time of day, so that equal plans are equal files."""
     info = zipfile.ZipInfo(name)
     info.compress_type = zipfile.ZIP_DEFLATED
@@ -189,9 +215,10 @@ def _joined(parts: list[Any], dtype: Any) -> NDArray[Any]:
     return np.concatenate(parts).astype(dtype) if parts else np.zeros(0, dtype)
 
 
-def _check_sizes(archive: zipfile.ZipFile, path: str | Path) -> None:
+def check_sizes(archive: zipfile.ZipFile, path: str | Path) -> None:
     """Refuse entries that would take more memory than they could hold, before they are read."""
-    entries, size = archive.infolist(), Path(path).stat().st_size
+    assert archive.fp is not None
+    entries, size = archive.infolist(), archive.fp.seek(0, io.SEEK_END)
     if sum(entry.file_size for entry in entries) > MOST_BYTES:
         raise PlanFileError(f"'{path}' unpacks to more than {MOST_BYTES >> 30} GiB; that is no plan.")
     if any(entry.compress_size > size for entry in entries):
@@ -211,23 +238,23 @@ def _read_header(archive: zipfile.ZipFile, path: str | Path) -> _Header:
         version = kind.get("version")
         if not isinstance(version, int) or version > VERSION:
             raise PlanFileError(
-                f"'{path}' is of plan version {_short(version)}, this Miserly reads up to {VERSION}. Upgrade it."
+                f"'{path}' is of plan version {short(version)}, this Miserly reads up to {VERSION}. Upgrade it."
             )
         return msgspec.json.decode(text, type=_Header)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise PlanFileError(f"The header of '{path}' is damaged: {_short(error)}.") from error
+        raise PlanFileError(f"The header of '{path}' is damaged: {short(error)}.") from error
 
 
-def _short(told: object, most: int = 300) -> str:
-    """What is told about a damaged file may hold much of it."""
-    text = str(told)
+def short(message: object, most: int = 300) -> str:
+    """The beginning of a message about a damaged file, which may hold much of the file."""
+    text = str(message)
     return text if len(text) <= most else f"{text[:most]} …"
 
 
 def _types(header: _Header, path: str | Path) -> dict[str, Any]:
     """The arrays of a plan with such a header, and their types; classes may be of any."""
     if header.dictionary not in KINDS:
-        raise PlanFileError(f"The plan file '{path}' has an unknown kind of dictionary, {_short(header.dictionary)}.")
+        raise PlanFileError(f"The plan file '{path}' has an unknown kind of dictionary, {short(header.dictionary)}.")
     types = {f"dictionary.{name}": dtype for name, dtype in KINDS[header.dictionary].array_types.items()}
     numbers = dict.fromkeys(("prior", *(f"node.{part}" for part in (*NODE_PARTS, "numbers"))), np.float64)
     if any(h.n_rule_trees for h in header.nodes):
@@ -252,7 +279,7 @@ def _read_array(archive: zipfile.ZipFile, path: str | Path, name: str, dtype: An
             raise ValueError(f"it is not of the size {shape}")
         return np.ndarray(shape, found, data, file.tell(), order="F" if by_column else "C")
     except Exception as error:  # numpy reads the header with Python's parser, which raises what it likes
-        raise PlanFileError(f"The array {name}.npy of the plan file '{path}' is damaged: {_short(error)}.") from error
+        raise PlanFileError(f"The array {name}.npy of the plan file '{path}' is damaged: {short(error)}.") from error
 
 
 def _dictionary(header: _Header, arrays: dict[str, NDArray[Any]]) -> Any:
