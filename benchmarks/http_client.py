@@ -35,7 +35,7 @@ class Tally:
 
 def request(path: str, body: bytes) -> bytes:
     """A POST as it goes over the wire."""
-    return b"POST %b HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%b" % (path.encode(), len(body), body)
+    return b"POST %b HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%b" % (path.encode(), len(body), body)
 
 
 async def ask(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +25,21 @@ NAME = "MODULE:NAME"
 @click.option("--max-in-flight", type=click.IntRange(1), default=256, show_default=True, help="The rest get a 503.")
 @click.option("--max-documents", type=click.IntRange(1), default=1000, show_default=True, help="In one list.")
 @click.option("--max-body", type=click.IntRange(1), default=1 << 20, show_default=True, help="Bytes of a request.")
+@click.option("--max-connections", type=click.IntRange(1), default=4096, show_default=True, help="The rest are closed.")
+@click.option(
+    "--body-seconds", type=click.FloatRange(0.1), default=10.0, show_default=True, help="For a whole request."
+)
+@click.option("--stop-within", type=click.FloatRange(1), default=20.0, show_default=True, help="Seconds after SIGTERM.")
+@click.option("--allow-host", multiple=True, metavar="NAME", help="A name for the Host header besides localhost.")
+@click.option("--canary", type=FILE, default=None, help="JSON lines: rows with values that a new plan must give.")
 def serve(plan: Path, extractors: str | None, read_row: str | None, **options: Any) -> None:
     """Answer HTTP requests by PLAN, calling your extractors as it asks for them.
 
     NAME stands in a module or in a file (file.py:name). Without extractors, requests bring their features. A new plan
     file at the same place takes over without a stop (SIGHUP: at once); SIGTERM ends it when all is answered.
     """
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the server is there to act on it
     try:
         from miserly.serve import serve as run
     except ImportError as error:

@@ -2,25 +2,111 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from ipaddress import ip_address
 from typing import Any
 
 import msgspec
-from litestar import Litestar, MediaType, Request, Response, get, post
+from litestar import Litestar, MediaType, Request, Response, get
 from litestar.datastructures import State
 from litestar.exceptions import HTTPException
 
 from miserly.plan import Plan
-from miserly.runtime import Extractor
+from miserly.runtime import REAL, Clock, Extractor
 from miserly.serve import _openapi as openapi
-from miserly.serve._messages import ErrorAnswer, Problem, RefusedError
+from miserly.serve._body import Bodies, ClientGoneError, Receive
+from miserly.serve._messages import ErrorAnswer, ErrorDetail, RefusedError, shorten
 from miserly.serve._metrics import Telemetry
-from miserly.serve._request_handler import Limits, RequestHandler
+from miserly.serve._request_handler import Headers, RequestHandler, RequestLimits
+from miserly.serve._rollout import Canary
+from miserly.serve._rows import RowReader
 from miserly.serve._runner_pool import RunnerPool
 
 log = logging.getLogger("miserly.serve")
-Asked = Request[Any, Any, Any]
+Send = Callable[[Any], Awaitable[None]]
+Answering = Callable[[bytes, Headers, float], Awaitable[bytes]]
+CLIENT_GONE = 499  # the status under which requests are counted whose client did not wait
+ARRIVED = "miserly.arrived"  # where a server puts the time at which a request arrived
+
+
+class Application(Litestar):
+    """Answers `/v1/predict` and `/v1/rank` itself, so that refusing costs little; Litestar answers the rest."""
+
+    handler: RequestHandler
+    pool: RunnerPool
+    telemetry: Telemetry
+    bodies: Bodies
+    hosts: Collection[str] | None
+    clock: Clock
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer one request, or take part in the server's start and end."""
+        if scope["type"] == "http":
+            path = scope["path"].removeprefix(scope.get("root_path", "")).rstrip("/")
+            answer = self._answering(path)
+            if answer is not None and scope["method"] == "POST":
+                await self._exchange(path, answer, scope, receive, send)
+                return
+            try:
+                if answer is not None:
+                    raise RefusedError("Method Not Allowed.", "request", f"{path} takes a POST.", 405)
+                self._check_origin(scope["headers"])
+            except RefusedError as error:
+                await self._refuse(path, error, send)
+                return
+        await super().__call__(scope, receive, send)
+
+    def _answering(self, path: str) -> Answering | None:
+        if path == "/v1/predict":
+            return self.handler.predict
+        return self.handler.rank if path == "/v1/rank" else None
+
+    async def _exchange(self, path: str, answer: Answering, scope: Any, receive: Receive, send: Send) -> None:
+        arrived = scope.get(ARRIVED) or self.clock.now()
+        headers = scope["headers"]
+        try:
+            self.pool.admission.check(arrived)
+            self._check_origin(headers)
+            body = await self.bodies.read(receive, headers)
+            sent = await answer(body, headers, arrived)
+        except ClientGoneError:
+            self.telemetry.request(path, CLIENT_GONE)
+        except asyncio.CancelledError:  # the server stops and does not wait any longer
+            self.telemetry.request(path, 503)
+            raise
+        except Exception as error:
+            await self._refuse(path, error, send)
+        else:
+            await self._send(send, 200, sent)
+
+    async def _refuse(self, path: str, error: Exception, send: Send) -> None:
+        status, detail = in_words(error, self.bodies.most)
+        self.telemetry.request(path if path in openapi.ROUTES else "other", status)
+        await self._send(send, status, msgspec.json.encode(ErrorAnswer(detail)))
+
+    async def _send(self, send: Send, status: int, body: bytes) -> None:
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+        if status == 503:
+            headers.append((b"retry-after", b"1"))
+        if self.pool.is_draining or status in (408, 413):
+            headers.append((b"connection", b"close"))
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": body, "more_body": False})
+
+    def _check_origin(self, headers: Headers) -> None:
+        """Refuse pages of other sites, which a browser lets ask a server on the user's own machine."""
+        if self.hosts is None:
+            return
+        for name, value in headers:
+            if name in (b"host", b"origin") and not _is_ours(value.decode("latin-1"), self.hosts):
+                raise RefusedError(
+                    f"{shorten(value.decode('latin-1'))!r} is not a name of this server.",
+                    f"header {name.decode()}",
+                    "Use localhost or an address, or start the server with --allow-host.",
+                    403,
+                )
 
 
 def create_app(
@@ -33,53 +119,98 @@ def create_app(
     max_in_flight: int = 256,
     max_documents: int = 1000,
     max_body: int = 1 << 20,
-) -> Litestar:
-    """An ASGI application that answers by a plan. Without extractors, rows bring their features.
+    max_buffered: int = 64 << 20,
+    body_seconds: float = 10.0,
+    allowed_hosts: Collection[str] | None = None,
+    canaries: Sequence[Canary] = (),
+    clock: Clock = REAL,
+) -> Application:
+    """Make an ASGI application that answers by a plan.
 
-    `read_row` turns the JSON of a row or a document into what the extractors take, and raises a ValueError for one that
-    is no good. `budget` and `deadline_ms` are for requests that do not say. At most `max_in_flight` requests are
-    answered at once, the others get a 503; a body has at most `max_body` bytes, a list at most `max_documents`.
     `app.state.pool` is where a new plan takes over (`take_over`); close it (`aclose`) if the application is mounted in
     another, which does not run its shutdown.
+
+    Parameters
+    ----------
+    plan : Plan
+        What decides.
+    extractors : iterable of Extractor or None, default None
+        What it calls; None: rows bring their features.
+    read_row : callable or None, default None
+        Turns the JSON of a row or a document into what the extractors take; raises `BadRow` for one that is no good.
+    budget : float or None, default None
+        For requests that do not say, in the plan's unit, 0 or more.
+    deadline_ms : float or None, default None
+        For requests that do not say, 0 or more; counts from when a request arrived.
+    max_in_flight : int, default 256
+        Requests answered at once, 1 or more; fewer while the server's own delays grow. The others get a 503.
+    max_documents : int, default 1000
+        Documents of one list, 1 or more.
+    max_body : int, default 1048576
+        Bytes of one request.
+    max_buffered : int, default 67108864
+        Bytes of all requests that have not arrived completely; beyond that the largest are refused.
+    body_seconds : float, default 10.0
+        Seconds that a request may take to arrive.
+    allowed_hosts : collection of str or None, default None
+        Names besides localhost and addresses that the headers Host and Origin may have; None: any.
+    canaries : sequence of Canary, default ()
+        Requests with expected answers that every new plan must pass.
+    clock : Clock, default the machine's
+        Where time comes from.
+
+    Returns
+    -------
+    Application
+        An ASGI application.
+
+    Examples
+    --------
+    >>> import miserly as ms
+    >>> from miserly.plan import Node, Plan, RawFeatures
+    >>> from miserly.serve import create_app
+    >>> plan = Plan(ms.CostTable.per_feature({"age": 2.0}), RawFeatures([0]), (Node([0], [1.0]),), [0.0])
+    >>> create_app(plan).state.pool.in_flight
+    0
     """
-    pool = RunnerPool(plan, extractors, max_in_flight)
-    telemetry = Telemetry(pool)
-    handler = RequestHandler(pool, telemetry, Limits(budget, deadline_ms, max_documents), read_row)
+    reader = None if read_row is None else RowReader(read_row, clock.now)
+    if read_row is not None:
+        canaries = [Canary(**{**_fields(canary), "row": read_row(canary.row)}) for canary in canaries]
+    pool = RunnerPool(plan, extractors, max_in_flight, canaries, clock)
+    bodies = Bodies(max_body, max_buffered, body_seconds)
+    telemetry = Telemetry(pool, bodies)
 
-    @post("/v1/predict", status_code=200)
-    async def predict(request: Asked) -> Response[bytes]:
-        return _sent(pool, await handler.predict(await request.body(), request.scope["headers"]))
-
-    @post("/v1/rank", status_code=200)
-    async def rank(request: Asked) -> Response[bytes]:
-        return _sent(pool, await handler.rank(await request.body(), request.scope["headers"]))
-
-    def refuse(request: Asked, error: Exception) -> Response[bytes]:
-        status, problem = _in_words(error, max_body)
+    def refuse(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
+        status, detail = in_words(error, max_body)
         route = request.scope["path"]
         telemetry.request(route if route in openapi.ROUTES else "other", status)
-        response = _sent(pool, msgspec.json.encode(ErrorAnswer(problem)), status)
-        if status == 503:
-            response.headers["Retry-After"] = "1"
-        return response
+        return _json(pool, msgspec.json.encode(ErrorAnswer(detail)), status)
 
-    return Litestar(
-        [predict, rank, *_looks(pool, telemetry)],
+    app = Application(
+        _routes(pool, telemetry),
         openapi_config=None,
         logging_config=None,
         request_max_body_size=max_body,
         exception_handlers={Exception: refuse},
         on_shutdown=[pool.aclose],
-        state=State({"pool": pool, "telemetry": telemetry}),
+        state=State({"pool": pool, "telemetry": telemetry, "bodies": bodies}),
     )
+    limits = RequestLimits(budget, deadline_ms, max_documents)
+    app.handler = RequestHandler(pool, telemetry, limits, reader, clock)
+    app.pool, app.telemetry, app.bodies, app.hosts, app.clock = pool, telemetry, bodies, allowed_hosts, clock
+    return app
 
 
-def _looks(pool: RunnerPool, telemetry: Telemetry) -> list[Any]:
-    """The routes that only tell how things are."""
+def _fields(canary: Canary) -> dict[str, Any]:
+    return {name: getattr(canary, name) for name in canary.__struct_fields__}
+
+
+def _routes(pool: RunnerPool, telemetry: Telemetry) -> list[Any]:
+    """The routes that only say how things are."""
 
     @get("/v1/plan", sync_to_thread=False)
     def shown_plan() -> Response[bytes]:
-        return _sent(pool, msgspec.json.encode(openapi.plan(pool.active.plan)))
+        return _json(pool, msgspec.json.encode(openapi.plan(pool.active.plan)))
 
     @get("/healthz", media_type=MediaType.TEXT, sync_to_thread=False)
     def healthz() -> str:
@@ -97,7 +228,7 @@ def _looks(pool: RunnerPool, telemetry: Telemetry) -> list[Any]:
 
     @get("/openapi.json", sync_to_thread=False)
     def openapi_json() -> Response[bytes]:
-        return _sent(pool, msgspec.json.encode(openapi.description()))
+        return _json(pool, msgspec.json.encode(openapi.description()))
 
     @get("/", media_type=MediaType.HTML, sync_to_thread=False)
     def page() -> str:
@@ -106,23 +237,36 @@ def _looks(pool: RunnerPool, telemetry: Telemetry) -> list[Any]:
     return [shown_plan, healthz, readyz, metrics, openapi_json, page]
 
 
-def _sent(pool: RunnerPool, body: bytes, status: int = 200) -> Response[bytes]:
-    """JSON; while the server shuts down, with the request to connect elsewhere."""
+def _json(pool: RunnerPool, body: bytes, status: int = 200) -> Response[bytes]:
+    """JSON; while the server shuts down, with the request to use another connection."""
     response = Response(body, status_code=status, media_type=MediaType.JSON)
     if pool.is_draining:
         response.headers["Connection"] = "close"
     return response
 
 
-def _in_words(error: Exception, max_body: int) -> tuple[int, Problem]:
+def in_words(error: Exception, max_body: int) -> tuple[int, ErrorDetail]:
     """The status and the words for whatever went wrong."""
     if isinstance(error, RefusedError):
-        return error.status, error.problem
+        return error.status, error.detail
     if isinstance(error, HTTPException) and error.status_code == 413:
-        return 413, Problem(
-            f"The body has more than {max_body} bytes.", "body", "Send less at once, or start the server with more."
-        )
+        remedy = "Send less at once, or start the server with a higher --max-body."
+        return 413, ErrorDetail(f"The body has more than {max_body} bytes.", "body", remedy)
     if isinstance(error, HTTPException) and error.status_code < 500:
-        return error.status_code, Problem(f"{error.detail}.", "request", "GET /openapi.json tells what there is.")
+        detail = shorten(str(error.detail))
+        return error.status_code, ErrorDetail(f"{detail}.", "request", "GET /openapi.json lists what there is.")
     log.error("A request failed.", exc_info=error)
-    return 500, Problem("The server failed.", "server", "Its log tells more.")
+    return 500, ErrorDetail("The server failed.", "server", "Its log has more.")
+
+
+def _is_ours(said: str, hosts: Collection[str]) -> bool:
+    """Whether a Host or an Origin names this server: localhost, an address, or one of the names it was given."""
+    name = said.partition("://")[2] or said
+    name = name[1:].partition("]")[0] if name.startswith("[") else name.partition(":")[0]
+    if name.lower() == "localhost" or name.lower() in hosts:
+        return True
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True

@@ -14,6 +14,7 @@ from miserly.runtime import Answer, Ranking
 
 NotNegative = Annotated[float, msgspec.Meta(ge=0)]
 Features = dict[str, float | str | None]
+LONGEST_ECHO = 80  # characters
 JSON_RULE = "Send one JSON object in UTF-8. JSON has no NaN and no Infinity: a missing value is null."
 
 
@@ -40,7 +41,7 @@ class RankRequest(_Request, kw_only=True):
 
 class PredictAnswer(msgspec.Struct):
     """The value (null if it is no number), the probability of each of the plan's classes, what it cost, and why it
-    stopped: answered, budget, deadline, or failed:… with the first acquisition that could not be had."""
+    stopped: answered, budget, deadline, or failed:… with the first acquisition that failed."""
 
     value: Any
     probabilities: list[float | None] | None
@@ -62,7 +63,7 @@ class RankAnswer(msgspec.Struct):
     answers: list[PredictAnswer]
 
 
-class Problem(msgspec.Struct):
+class ErrorDetail(msgspec.Struct):
     """What is wrong, where in the request, and how to do it right."""
 
     what: str
@@ -73,7 +74,7 @@ class Problem(msgspec.Struct):
 class ErrorAnswer(msgspec.Struct):
     """Every answer that is not a success."""
 
-    error: Problem
+    error: ErrorDetail
 
 
 class RefusedError(Exception):
@@ -81,7 +82,7 @@ class RefusedError(Exception):
 
     def __init__(self, what: str, where: str, remedy: str, status: int = 400) -> None:
         super().__init__(what)
-        self.status, self.problem = status, Problem(what, where, remedy)
+        self.status, self.detail = status, ErrorDetail(what, where, remedy)
 
 
 R = TypeVar("R", PredictRequest, RankRequest)
@@ -96,28 +97,33 @@ def read(decoder: msgspec.json.Decoder[R], body: bytes) -> R:
         text = str(error)
         place = _PLACE.search(text)
         where = place[1] if place else ""
-        raise RefusedError(
-            _PLACE.sub("", text) + ".", where or "body", "See /openapi.json for the fields and their types."
-        ) from None
+        what = shorten(_PLACE.sub("", text)) + "."
+        raise RefusedError(what, where or "body", "See /openapi.json for the fields and their types.") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise RefusedError(f"The body is not JSON: {error}.", "body", JSON_RULE) from None
+        raise RefusedError(f"The body is not JSON: {shorten(str(error))}.", "body", JSON_RULE) from None
     except RecursionError:
         raise RefusedError("The body is nested too deeply.", "body", JSON_RULE) from None
 
 
 def read_header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> float | None:
-    """A number of zero or more in a header, if it is there."""
+    """A number of zero or more in a header, if it is there; of several the smallest."""
+    smallest = None
     for key, value in headers:
         if key == name:
             try:
                 number = float(value)
             except ValueError:
                 number = math.nan
-            if 0 <= number < math.inf:
-                return number
-            what, where = f"{value.decode('latin-1')!r} is not a number of zero or more.", f"header {name.decode()}"
-            raise RefusedError(what, where, "Send one, or leave it out.")
-    return None
+            if not 0 <= number < math.inf:
+                what = f"{shorten(value.decode('latin-1'))!r} is not a number of zero or more."
+                raise RefusedError(what, f"header {name.decode()}", "Send one, or leave it out.")
+            smallest = number if smallest is None else min(smallest, number)
+    return smallest
+
+
+def shorten(text: str) -> str:
+    """A client's own words as they are sent back: not more than a line."""
+    return text if len(text) <= LONGEST_ECHO else text[:LONGEST_ECHO] + "…"
 
 
 def prediction(answer: Answer) -> PredictAnswer:

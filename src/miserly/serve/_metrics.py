@@ -1,4 +1,4 @@
-"""What can be watched, for Prometheus: plain tallies as requests come, made into metrics when somebody looks.
+"""Metrics for Prometheus: plain tallies as requests come, made into metrics when somebody looks.
 
 Requests are counted on the event loop only, so that nothing is locked.
 """
@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
 from miserly.runtime import Answer, Call
+from miserly.serve._body import Bodies
 from miserly.serve._runner_pool import RunnerPool
 
 SECONDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
@@ -72,10 +73,21 @@ class Calls:
 
 
 class Telemetry:
-    """The tallies of one application."""
+    """The tallies of one application.
 
-    def __init__(self, pool: RunnerPool) -> None:
-        self._pool = pool
+    Parameters
+    ----------
+    pool : RunnerPool
+        Whose requests, places and breakers are shown.
+    bodies : Bodies
+        Whose bytes are shown.
+    """
+
+    def __init__(self, pool: RunnerPool, bodies: Bodies) -> None:
+        self._pool, self._bodies = pool, bodies
+        self.n_stalls = 0
+        self.n_connections_refused = 0
+        self.loop_lag = 0.0
         self._requests: Counter[tuple[str, int]] = Counter()
         self._took: dict[str, Times] = {}
         self._answers: Counter[str] = Counter()
@@ -127,6 +139,20 @@ class Telemetry:
         yield _gauges("breaker_open", "1 if an extractor is left alone", "extractor", runner.left_alone)
         yield GaugeMetricFamily("miserly_calls_running", "Calls running, also abandoned ones", runner.running)
         yield GaugeMetricFamily("miserly_requests_in_flight", "Requests being answered", self._pool.in_flight)
+        yield _counts(
+            "extractor_failures", "Failures by cause: error, timeout", ("extractor", "cause"), runner.failure_causes
+        )
+        admission = self._pool.admission
+        yield GaugeMetricFamily("miserly_requests_limit", "Requests that may be answered at once now", admission.limit)
+        yield GaugeMetricFamily("miserly_requests_waiting", "Requests that wait for a place", admission.n_waiting)
+        yield CounterMetricFamily("miserly_requests_shed", "Requests refused for lack of time", admission.n_shed)
+        yield GaugeMetricFamily("miserly_body_bytes", "Bytes of requests not yet complete", self._bodies.n_buffered)
+        yield CounterMetricFamily(
+            "miserly_connections_refused", "Connections closed because there were too many", self.n_connections_refused
+        )
+        yield GaugeMetricFamily("miserly_loop_lag_seconds", "How late the event loop is, lately", self.loop_lag)
+        yield CounterMetricFamily("miserly_loop_stalls", "Times that it was late by a second", self.n_stalls)
+        yield CounterMetricFamily("miserly_plan_rollbacks", "New plans that were taken back", self._pool.n_rollbacks)
         yield _counts("plan_reloads", "New plans: taken, refused", ("outcome",), self._reloads)
 
 

@@ -25,8 +25,10 @@ ROUTES: dict[str, tuple[str, str, Any]] = {
 }
 REFUSALS = {
     "400": "The request is wrong: what, where, and how to do it right",
+    "403": "A page of another site asks, or the Host header is not one of the server's",
+    "408": "The body did not arrive in time",
     "413": "The body is too large",
-    "503": "Too many requests at once: try again after Retry-After seconds",
+    "503": "The server has too much to do: try again after Retry-After seconds",
 }
 
 

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
-from miserly.runtime import Answer
+from miserly.runtime import REAL, Answer, Clock
+from miserly.serve._admission import overloaded
 from miserly.serve._messages import PredictRequest, RankRequest, RefusedError, prediction, ranking, read, read_header
 from miserly.serve._metrics import Telemetry
+from miserly.serve._rows import UNREAD, RowReader
 from miserly.serve._runner_pool import ActivePlan, RunnerPool
 
 Headers = Iterable[tuple[bytes, bytes]]
+QUEUED = 0.005  # seconds: a request that waited less before it was read was not held up by the server
+MANY = 50  # documents; more are read with pauses for other requests
+R = TypeVar("R", PredictRequest, RankRequest)
 
 
 @dataclass(frozen=True)
-class Limits:
+class RequestLimits:
     """What a request gets that does not say, and how many documents it may have."""
 
     budget: float | None
@@ -28,66 +32,113 @@ class Limits:
 
 
 class RequestHandler:
-    """Answers requests at a pool. `read_row` turns what JSON can say into what the extractors take."""
+    """Answers requests by the plan at work.
+
+    Parameters
+    ----------
+    pool : RunnerPool
+        Has the plan and the places.
+    telemetry : Telemetry
+        Counts what happens.
+    limits : RequestLimits
+        For requests that do not say.
+    reader : RowReader or None
+        Turns what JSON can say into what the extractors take; None: nothing need be done.
+    clock : Clock, default the machine's
+        Where time comes from.
+    """
 
     def __init__(
-        self, pool: RunnerPool, telemetry: Telemetry, limits: Limits, read_row: Callable[[Any], Any] | None
+        self,
+        pool: RunnerPool,
+        telemetry: Telemetry,
+        limits: RequestLimits,
+        reader: RowReader | None,
+        clock: Clock = REAL,
     ) -> None:
-        self._pool, self._telemetry, self._limits, self._read_row = pool, telemetry, limits, read_row
+        self._pool, self._telemetry, self._limits, self._reader = pool, telemetry, limits, reader
+        self._now = clock.now
         self._predictions = msgspec.json.Decoder(PredictRequest)
         self._rankings = msgspec.json.Decoder(RankRequest)
         self._encode = msgspec.json.Encoder().encode
 
-    async def predict(self, body: bytes, headers: Headers) -> bytes:
-        """Answer one row."""
-        began = perf_counter()
-        with self._pool.place() as active:
-            await asyncio.sleep(0)  # those who came at the same moment take their places first, so that all are counted
-            asked = read(self._predictions, body)
-            budget, until = self._bounds(asked, headers, began)
+    async def predict(self, body: bytes, headers: Headers, arrived: float) -> bytes:
+        """Answer one row; its deadline counts from when it `arrived`."""
+        asked = read(self._predictions, body)
+        budget, until = self._bounds(asked, headers, arrived)
+        await self._pool.admission.enter()
+        active, delay = self._pool.begin(), None
+        try:
             active.check.features(asked.features)
-            row = self._row(active, asked.row, "row")
-            answer = await _answer(active, row, budget, until, asked.features)
+            row = await self._row(active, asked.row, "row", until)
+            answer = await self._answer(active, row, budget, until, asked.features)
             sent = self._encode(prediction(answer))
+            delay = self._now() - arrived - min(answer.elapsed, answer.measured)
+        except Exception as error:
+            self._note_error(active, error)
+            raise
+        finally:
+            self._pool.end(active)
+            self._pool.admission.leave(delay)
         self._telemetry.answers([answer])
-        self._telemetry.request("/v1/predict", 200, perf_counter() - began)
+        self._telemetry.request("/v1/predict", 200, self._now() - arrived)
         return sent
 
-    async def rank(self, body: bytes, headers: Headers) -> bytes:
-        """Rank a list."""
-        began = perf_counter()
-        with self._pool.place() as active:
-            await asyncio.sleep(0)
-            asked = read(self._rankings, body)
-            budget, until = self._bounds(asked, headers, began)
-            self._check_list(active, asked)
-            documents = [self._row(active, d, f"documents[{i}]") for i, d in enumerate(asked.documents)]
-            left = None if until is None else max(0.0, until - perf_counter())
+    async def rank(self, body: bytes, headers: Headers, arrived: float) -> bytes:
+        """Rank a list; its deadline counts from when it `arrived`."""
+        asked = read(self._rankings, body)
+        budget, until = self._bounds(asked, headers, arrived)
+        await self._pool.admission.enter()
+        active = self._pool.begin()
+        try:
+            await self._check_list(active, asked)
+            documents = await self._documents(active, asked, until)
+            left = None if until is None else max(0.0, until - self._now())
             ranked = await active.runner.arank(asked.query, documents, budget, left, asked.features)
             sent = self._encode(ranking(ranked))
+        except Exception as error:
+            self._note_error(active, error)
+            raise
+        finally:
+            self._pool.end(active)
+            self._pool.admission.leave(None)
         self._telemetry.answers(ranked.answers)
-        self._telemetry.request("/v1/rank", 200, perf_counter() - began)
+        self._telemetry.request("/v1/rank", 200, self._now() - arrived)
         return sent
 
-    def _bounds(
-        self, asked: PredictRequest | RankRequest, headers: Headers, began: float
-    ) -> tuple[float | None, float | None]:
-        """The budget, and when the time is up: of those in the body and in the headers, the smaller."""
+    def _bounds(self, asked: R, headers: Headers, arrived: float) -> tuple[float | None, float | None]:
+        """The budget, and when the time is up: of those in the body and in the headers, the smaller.
+
+        A request whose time ran out while the server had too much to do is refused: the client may ask again.
+        """
         budget = _smaller(asked.budget, read_header(headers, b"miserly-budget"), self._limits.budget)
         deadline = _smaller(asked.deadline_ms, read_header(headers, b"miserly-deadline-ms"), self._limits.deadline_ms)
-        return budget, None if deadline is None else began + 1e-3 * deadline
+        if deadline is None:
+            return budget, None
+        until, now = arrived + 1e-3 * deadline, self._now()
+        if now >= until and now - arrived > QUEUED:
+            self._pool.admission.n_shed += 1
+            raise overloaded()
+        return budget, until
 
-    def _row(self, active: ActivePlan, row: Any, where: str) -> Any:
+    def _note_error(self, active: ActivePlan, error: Exception) -> None:
+        if not isinstance(error, RefusedError):
+            self._pool.note_error(active)
+
+    async def _row(self, active: ActivePlan, row: Any, where: str, until: float | None) -> Any:
         if active.has_rows_at_hand:
             return active.check.row(row, where)
-        if self._read_row is None:
-            return row
-        try:
-            return self._read_row(row)
-        except (ValueError, TypeError, LookupError, AttributeError) as error:
-            raise RefusedError(f"This is no row: {error}.", where, "See how this server reads rows.") from None
+        return row if self._reader is None else await self._reader.read(row, where, until)
 
-    def _check_list(self, active: ActivePlan, asked: RankRequest) -> None:
+    async def _documents(self, active: ActivePlan, asked: RankRequest, until: float | None) -> list[Any]:
+        documents = []
+        for i, document in enumerate(asked.documents):
+            documents.append(await self._row(active, document, f"documents[{i}]", until))
+            if i % MANY == MANY - 1:
+                await asyncio.sleep(0)
+        return documents
+
+    async def _check_list(self, active: ActivePlan, asked: RankRequest) -> None:
         n, most = len(asked.documents), self._limits.max_documents
         if n > most:
             raise RefusedError(
@@ -104,18 +155,21 @@ class RequestHandler:
                 )
             for i, features in enumerate(asked.features):
                 active.check.features(features, f"features[{i}]")
+                if i % MANY == MANY - 1:
+                    await asyncio.sleep(0)
 
-
-async def _answer(
-    active: ActivePlan, row: Any, budget: float | None, until: float | None, features: Mapping[str, Any]
-) -> Answer:
-    """Rows at hand are answered on the spot, which takes less time than asking a thread to."""
-    left = None if until is None else max(0.0, until - perf_counter())
-    if active.has_rows_at_hand and left != 0.0:
-        return active.runner.predict(row, budget, None, features)
-    return await active.runner.apredict(row, budget, left, features)
+    async def _answer(
+        self, active: ActivePlan, row: Any, budget: float | None, until: float | None, features: Mapping[str, Any]
+    ) -> Answer:
+        """Rows at hand are answered on the spot, which takes less time than asking a thread to."""
+        left = None if until is None else max(0.0, until - self._now())
+        if row is UNREAD:
+            return await active.runner.apredict(None, budget, 0.0, features)
+        if active.has_rows_at_hand and left != 0.0:
+            return active.runner.predict(row, budget, None, features)
+        return await active.runner.apredict(row, budget, left, features)
 
 
 def _smaller(first: float | None, second: float | None, otherwise: float | None) -> float | None:
-    said = [number for number in (first, second) if number is not None]
-    return min(said) if said else otherwise
+    given = [number for number in (first, second) if number is not None]
+    return min(given) if given else otherwise

@@ -3,19 +3,32 @@ that a bad row is the client's mistake and not a failure of the server's."""
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from time import perf_counter
 from typing import Any
 
 from miserly.plan import Plan
-from miserly.runtime import did_you_mean
-from miserly.serve._messages import RefusedError
+from miserly.runtime import BadRow, did_you_mean
+from miserly.serve._messages import LONGEST_ECHO, RefusedError, shorten
 
+log = logging.getLogger("miserly.serve")
 LARGEST = int(sys.float_info.max)
+SLOW, REMEMBERED = 0.001, 1000  # seconds of a reading that goes to a thread, for this many rows
+READING = "See how this server reads rows."
+UNREAD: Any = object()
 
 
 class RowCheck:
-    """What a plan may look at: features by name, each with a number, null for a missing value, or a category."""
+    """What a plan may look at: features by name, each with a number, null for a missing value, or a category.
+
+    Parameters
+    ----------
+    plan : Plan
+        Knows its features, whether it can miss values, and its categories.
+    """
 
     def __init__(self, plan: Plan) -> None:
         self._known = frozenset(plan.costs.features)
@@ -49,8 +62,10 @@ class RowCheck:
         """Some features: each is one that the plan knows, and has a value that it can read."""
         if not features.keys() <= self._known:
             name = next(name for name in features if name not in self._known)
-            remedy = f"GET /v1/plan lists its features.{did_you_mean(name, self._known)}"
-            raise RefusedError(f"The plan knows no feature {name!r}.", f"{where}.{name}", remedy)
+            hint = did_you_mean(name, self._known) if len(name) <= LONGEST_ECHO else ""
+            short = shorten(name)
+            remedy = f"GET /v1/plan lists its features.{hint}"
+            raise RefusedError(f"The plan knows no feature {short!r}.", f"{where}.{short}", remedy)
         for name, value in features.items():
             if type(value) is not float:
                 self._odd(name, value, where)
@@ -75,3 +90,42 @@ class RowCheck:
             except ValueError as error:
                 text, _, remedy = str(error).partition(". ")
                 raise RefusedError(f"{text}.", f"{where}.{name}", remedy) from None
+
+
+class RowReader:
+    """Turns the JSON of a row into what the extractors take, by a function of the operator's.
+
+    A function that was slow lately runs on a thread, so that it does not hold up other requests.
+
+    Parameters
+    ----------
+    function : callable
+        Raises `BadRow` with words for the client, or another error, whose words go to the log only.
+    now : callable, default time.perf_counter
+        Gives the time in seconds.
+    """
+
+    def __init__(self, function: Callable[[Any], Any], now: Callable[[], float] = perf_counter) -> None:
+        self._function, self._now = function, now
+        self._n_on_threads = 0
+
+    async def read(self, row: Any, where: str, until: float | None) -> Any:
+        """Return the row, or refuse it; `UNREAD` if that takes until the deadline."""
+        try:
+            if self._n_on_threads:
+                self._n_on_threads -= 1
+                async with asyncio.timeout(None if until is None else max(0.0, until - self._now())):
+                    return await asyncio.to_thread(self._function, row)
+            began = self._now()
+            try:
+                return self._function(row)
+            finally:
+                if self._now() - began > SLOW:
+                    self._n_on_threads = REMEMBERED
+        except TimeoutError:
+            return UNREAD
+        except BadRow as error:
+            raise RefusedError(f"This is no row: {shorten(str(error))}.", where, READING) from None
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
+            log.info("A row was not read: %s: %s", type(error).__name__, error)
+            raise RefusedError("This is no row that the server can read.", where, READING) from None

@@ -1,13 +1,17 @@
-"""Running the application: uvicorn on the loopback, a plan file that may change, an end at which nothing is lost."""
+"""Running the application: uvicorn on the loopback, a plan file that may change, an end that comes in time."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import signal
-from collections.abc import Iterable
+import stat
+import sys
+import threading
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from copy import deepcopy
+from ipaddress import ip_address
 from pathlib import Path
 from time import monotonic
 from types import FrameType
@@ -15,15 +19,22 @@ from typing import Any
 
 import uvicorn
 
-from miserly.plan import load_plan
+from miserly.plan import PlanFileError, load_plan
 from miserly.runtime import Extractor
 from miserly.serve._app import create_app
 from miserly.serve._metrics import Telemetry
+from miserly.serve._protocol import limited_protocol, quiet_about_descriptors
+from miserly.serve._rollout import read_canaries
 from miserly.serve._runner_pool import RunnerPool
+from miserly.serve._watchdog import LoopWatchdog, end_by
 
 log = logging.getLogger("miserly.serve")
-Mark = tuple[int, int, int]
-DRAIN, GRACE, LOOK = 2.0, 30, 1.0  # seconds: for clients to leave, for answers to be finished, between looks
+FileMark = tuple[int, int, int]
+TICK, LOOK = 0.1, 1.0  # seconds between looks at the event loop (uvicorn's own), at the plan file
+DRAIN = 0.1  # of the time to stop: for clients to leave by themselves
+FINISH = 0.6  # of the time to stop: for answers to be finished
+CLOSE = 0.2  # of the time to stop: for extractors to end
+SPARE_DESCRIPTORS = 64  # for files, pipes and connections of extractors
 
 
 def serve(
@@ -32,76 +43,146 @@ def serve(
     *,
     host: str = "127.0.0.1",
     port: int = 8000,
+    stop_within: float = 20.0,
+    max_connections: int = 4096,
+    allow_host: Collection[str] = (),
+    canary: str | Path | None = None,
     **options: Any,
 ) -> None:
-    """Serve a plan file until SIGTERM or SIGINT. The file is looked at every second, and at SIGHUP: a new plan takes
-    over, one that is damaged or does not fit the extractors is told in the log. `options` are those of `create_app`."""
+    """Serve a plan file until SIGTERM or SIGINT.
+
+    The file is looked at every second, and at SIGHUP: a new plan takes over; one that is damaged, that does not fit
+    the extractors or the clients, or that fails a canary is refused with a line in the log.
+
+    Parameters
+    ----------
+    path : str or Path
+        The plan file.
+    extractors : iterable of Extractor or None, default None
+        What the plan calls; None: rows bring their features.
+    host : str, default "127.0.0.1"
+        Where to listen.
+    port : int, default 8000
+        0: one that is free.
+    stop_within : float, default 20.0
+        Seconds from the signal until the process has ended, whatever hangs.
+    max_connections : int, default 4096
+        Connections beyond that are closed at once; never more than the system has descriptors for.
+    allow_host : collection of str, default ()
+        Names that the headers Host and Origin may have besides localhost and addresses. Checked if it listens on
+        the loopback, or if a name is given.
+    canary : str, Path or None, default None
+        A file of JSON lines with rows and expected values that every new plan must pass.
+    **options
+        Those of `create_app`.
+    """
+    asked = _remember_hangups()
+    _check_regular(Path(path))
     mark = _mark(Path(path))
-    app = create_app(load_plan(path), extractors, **options)
+    hosts = {name.lower() for name in allow_host}
+    app = create_app(
+        load_plan(path),
+        extractors,
+        allowed_hosts=hosts if hosts or _is_loopback(host) else None,
+        canaries=[] if canary is None else read_canaries(canary),
+        **options,
+    )
     pool, telemetry = app.state.pool, app.state.telemetry
+    pool.close_within = CLOSE * stop_within
     config = uvicorn.Config(
         app,
         host=host,
         port=port,
+        http=limited_protocol(min(max_connections, _descriptors()), telemetry),
+        ws="none",
+        backlog=1024,
         access_log=False,
         server_header=False,
-        timeout_graceful_shutdown=GRACE,
+        timeout_graceful_shutdown=max(1, round(FINISH * stop_within)),
         log_config=_logging(),
     )
-    server = Server(config, pool)
+    server = StoppingServer(config, pool, telemetry, stop_within)
 
     async def main() -> None:
-        following = asyncio.create_task(follow(Path(path), mark, pool, telemetry))
+        quiet_about_descriptors(asyncio.get_running_loop(), log.error)
+        following = asyncio.create_task(follow(Path(path), mark, pool, telemetry, asked))
         try:
             await server.serve()
         finally:
             following.cancel()
 
-    asyncio.run(main())
+    with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
+        runner.run(main())
 
 
-class Server(uvicorn.Server):
-    """uvicorn, but a first signal lets clients leave: no new connections, and answers that ask to connect elsewhere;
-    then the rest is closed. A second signal does not wait."""
+class StoppingServer(uvicorn.Server):
+    """uvicorn, but a first signal lets clients leave, and the process ends within a given time.
 
-    def __init__(self, config: uvicorn.Config, pool: RunnerPool) -> None:
+    After the signal there are no new connections, and answers ask to use another one; then the rest is closed. A
+    second signal does not wait.
+
+    Parameters
+    ----------
+    config : uvicorn.Config
+        What is run.
+    pool : RunnerPool
+        Learns that the server stops.
+    telemetry : Telemetry
+        Shows how late the event loop is.
+    stop_within : float
+        Seconds from the signal to the end.
+    """
+
+    def __init__(self, config: uvicorn.Config, pool: RunnerPool, telemetry: Telemetry, stop_within: float) -> None:
         super().__init__(config)
-        self._pool = pool
-        self._is_told = False
+        self._pool, self._telemetry, self._stop_within = pool, telemetry, stop_within
+        self._is_stopping = False
         self._until = 0.0
+        self._watchdog: LoopWatchdog | None = None
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Note the signal; the next tick acts on it."""
-        if self._is_told:
+        if self._is_stopping:
             super().handle_exit(sig, frame)
-        self._is_told = True
+        elif threading.current_thread() is threading.main_thread():
+            end_by(self._stop_within, self._last_words)
+        self._is_stopping = True
+
+    def _last_words(self) -> str:
+        return f"The time to stop is over; {self._pool.in_flight} requests were not answered."
 
     async def on_tick(self, counter: int) -> bool:
         """Ten times a second."""
-        if self._is_told and not self._pool.is_draining:
+        self._watchdog = self._watchdog or LoopWatchdog(self._telemetry)
+        self._watchdog.beat(TICK)
+        self._pool.end_probation()
+        if self._is_stopping and not self._pool.is_draining:
             self._pool.is_draining = True
-            self._until = monotonic() + DRAIN
+            self._until = monotonic() + DRAIN * self._stop_within
             for listener in self.servers:
                 listener.close()
         if self._pool.is_draining and (not self.server_state.connections or monotonic() > self._until):
             self.should_exit = True
+            self._watchdog.stop()
         return await super().on_tick(counter)
 
 
-async def follow(path: Path, seen: Mark | None, pool: RunnerPool, telemetry: Telemetry) -> None:
-    """Take over each new plan that appears at a path; `seen` is the mark of the one at work."""
-    asked = asyncio.Event()
-    if hasattr(signal, "SIGHUP"):
-        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, asked.set)
+async def follow(
+    path: Path, seen: FileMark | None, pool: RunnerPool, telemetry: Telemetry, asked: threading.Event
+) -> None:
+    """Take over each new plan that appears at a path; `seen` marks the one at work, SIGHUP sets `asked`."""
     while True:
-        with suppress(TimeoutError):
-            await asyncio.wait_for(asked.wait(), LOOK)
+        for _ in range(round(LOOK / TICK)):
+            await asyncio.sleep(TICK)
+            if asked.is_set():
+                break
         mark, is_asked = _mark(path), asked.is_set()
         asked.clear()
         if mark is None or (mark == seen and not is_asked):
             continue
         seen = mark
         try:
+            _check_regular(path)
             await pool.take_over(await asyncio.to_thread(load_plan, path))
         except Exception as error:
             telemetry.reload("refused")
@@ -111,6 +192,42 @@ async def follow(path: Path, seen: Mark | None, pool: RunnerPool, telemetry: Tel
             log.info("A new plan has taken over: %s", pool.active.plan.summary().splitlines()[0])
 
 
+def _remember_hangups() -> threading.Event:
+    """Let SIGHUP set an event from now on: before the first request it would end the process."""
+    asked = threading.Event()
+    if hasattr(signal, "SIGHUP") and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGHUP, lambda *_: asked.set())
+    return asked
+
+
+def _check_regular(path: Path) -> None:
+    """Refuse what is no file: opening a pipe would wait for a writer for ever."""
+    with suppress(FileNotFoundError):
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise PlanFileError(f"'{path}' is not a regular file.")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _descriptors() -> int:
+    """How many connections the process has descriptors for, after asking for as many as it may have."""
+    if sys.platform == "win32":
+        return 512
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):
+        wanted = hard if hard != resource.RLIM_INFINITY else max(soft, 65_536)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        soft = wanted
+    return max(1, soft - SPARE_DESCRIPTORS)
+
+
 def _logging() -> dict[str, Any]:
     """uvicorn's own, with our words beside it."""
     config: dict[str, Any] = deepcopy(uvicorn.config.LOGGING_CONFIG)
@@ -118,7 +235,7 @@ def _logging() -> dict[str, Any]:
     return config
 
 
-def _mark(path: Path) -> Mark | None:
+def _mark(path: Path) -> FileMark | None:
     """What changes when a file does; None while there is none."""
     try:
         found = path.stat()

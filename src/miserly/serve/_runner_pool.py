@@ -1,92 +1,161 @@
-"""The pool at which requests are answered: how many at once, by which runner, and how a new plan takes over."""
+"""The plan at work and how a new one takes over: checked first, on probation then, and taken back if it fails."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
+from time import perf_counter
 
 from miserly.plan import Plan
-from miserly.runtime import Extractor, OnDemand, readers
-from miserly.serve._messages import RefusedError
+from miserly.runtime import REAL, Clock, Extractor, OnDemand, readers
+from miserly.serve._admission import Admission
+from miserly.serve._rollout import Canary, check_canaries, check_compatible
 from miserly.serve._rows import RowCheck
 
 log = logging.getLogger("miserly.serve")
-GRACE = 5.0  # seconds
+GRACE = 5.0  # seconds for calls that hang when their plan is replaced
+PROBATION, MOST_ERRORS = 60.0, 3  # a new plan that makes so many requests fail within these seconds is taken back
 
 
 class ActivePlan:
-    """A runner at work. Without extractors, rows bring their features, and reading them never waits."""
+    """A runner at work. Without extractors, rows bring their features, and reading them never waits.
 
-    def __init__(self, plan: Plan, extractors: Sequence[Extractor] | None) -> None:
+    Parameters
+    ----------
+    plan : Plan
+        What answers.
+    extractors : sequence of Extractor or None
+        What it calls; None: rows bring their features.
+    clock : Clock, default the machine's
+        Where time comes from.
+    """
+
+    def __init__(self, plan: Plan, extractors: Sequence[Extractor] | None, clock: Clock = REAL) -> None:
         self.plan = plan
         self.check = RowCheck(plan)
         self.has_rows_at_hand = extractors is None
-        self.runner = OnDemand(plan, readers(plan.costs) if extractors is None else extractors)
-        self.in_flight = 0
+        self.runner = OnDemand(plan, readers(plan.costs) if extractors is None else extractors, clock=clock)
+        self.in_flight = self.n_errors = 0
         self.is_retired = False
 
 
 class RunnerPool:
-    """Takes at most `max_in_flight` requests at once; the rest are told to come back.
+    """The plan at work, the places for its requests, and the plans before it that still have some.
 
     When a new plan takes over, requests that are being answered keep the runner they began with; it is closed after the
     last of them. Calls that hang are waited for some seconds, then left behind.
+
+    Parameters
+    ----------
+    plan : Plan
+        The first plan.
+    extractors : iterable of Extractor or None
+        What all plans call; None: rows bring their features.
+    max_in_flight : int
+        Requests answered at once, 1 or more.
+    canaries : sequence of Canary, default ()
+        Requests with expected answers that every new plan must pass.
+    clock : Clock, default the machine's
+        Where time comes from.
     """
 
-    def __init__(self, plan: Plan, extractors: Iterable[Extractor] | None, max_in_flight: int) -> None:
-        if max_in_flight < 1:
-            raise ValueError("A server answers at least one request at a time: max_in_flight must be 1 or more.")
+    def __init__(
+        self,
+        plan: Plan,
+        extractors: Iterable[Extractor] | None,
+        max_in_flight: int,
+        canaries: Sequence[Canary] = (),
+        clock: Clock = REAL,
+    ) -> None:
         self._extractors = None if extractors is None else list(extractors)
-        self.max_in_flight = max_in_flight
-        self.active = ActivePlan(plan, self._extractors)
-        self.in_flight = 0
+        self._canaries, self._clock = canaries, clock
+        self.admission = Admission(max_in_flight, clock.now)
+        self.active = ActivePlan(plan, self._extractors, clock)
         self.is_draining = False
+        self.close_within = 20.0  # seconds
+        self.n_rollbacks = 0
+        self._before: ActivePlan | None = None
+        self._probation_ends = 0.0
         self._taking_over = asyncio.Lock()
         self._closing: set[asyncio.Task[None]] = set()
 
-    @contextmanager
-    def place(self) -> Iterator[ActivePlan]:
-        """A place for one request, with the runner that answers it to its end."""
-        if self.in_flight >= self.max_in_flight:
-            raise RefusedError(
-                f"{self.in_flight} requests are being answered already.", "server", "Try again in a second.", 503
-            )
-        active = self.active
-        self.in_flight += 1
-        active.in_flight += 1
-        try:
-            yield active
-        finally:
-            self.in_flight -= 1
-            active.in_flight -= 1
-            if active.is_retired and not active.in_flight:
-                self._close(active)
+    @property
+    def in_flight(self) -> int:
+        """Requests that are being answered."""
+        return self.admission.in_flight
+
+    def begin(self) -> ActivePlan:
+        """Return the runner that answers a request to its end."""
+        self.active.in_flight += 1
+        return self.active
+
+    def end(self, active: ActivePlan) -> None:
+        """Note that a request has its answer."""
+        active.in_flight -= 1
+        if active.is_retired and not active.in_flight:
+            self._close(active)
 
     async def take_over(self, plan: Plan) -> None:
-        """Answer by another plan from now on. One that does not fit the extractors is refused with a ValueError, and
-        all stays as it is."""
+        """Answer by another plan from now on.
+
+        One that does not fit the extractors, that clients of the present plan could not ask, or that fails a canary
+        is refused with a ValueError, and all stays as it is.
+        """
         async with self._taking_over:
-            new = await asyncio.to_thread(ActivePlan, plan, self._extractors)
+            check_compatible(self.active.plan, plan, needs_features=self._extractors is None)
+            new = await self._clock.beside(lambda: ActivePlan(plan, self._extractors, self._clock))
+            try:
+                await check_canaries(new.runner, self._canaries)
+            except ValueError:
+                self._close(new)
+                raise
             old, self.active = self.active, new
-            old.is_retired = True
-            if not old.in_flight:
-                self._close(old)
+            self._forget_before()
+            self._before, self._probation_ends = old, perf_counter() + PROBATION
+
+    def note_error(self, active: ActivePlan) -> None:
+        """Count a request that failed by an error of the server's; a new plan with several is taken back."""
+        active.n_errors += 1
+        before = self._before
+        is_on_probation = before is not None and active is self.active and perf_counter() < self._probation_ends
+        if before is not None and is_on_probation and active.n_errors >= MOST_ERRORS:
+            log.error("The new plan made %d requests fail: the one before it is back.", active.n_errors)
+            self.n_rollbacks += 1
+            self.active, self._before = before, None
+            self._retire(active)
+
+    def _forget_before(self) -> None:
+        if self._before is not None:
+            self._retire(self._before)
+        self._before = None
+
+    def end_probation(self) -> None:
+        """Close the plan before, once the new one has proved itself (called now and then)."""
+        if self._before is not None and perf_counter() > self._probation_ends:
+            self._forget_before()
+
+    def _retire(self, active: ActivePlan) -> None:
+        active.is_retired = True
+        if not active.in_flight:
+            self._close(active)
 
     def _close(self, active: ActivePlan) -> None:
-        task = asyncio.get_running_loop().create_task(self._end(active))
+        task = asyncio.get_running_loop().create_task(self._end(active, GRACE))
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
 
-    async def _end(self, active: ActivePlan) -> None:
-        left = await active.runner.aclose(GRACE)
+    async def _end(self, active: ActivePlan, grace: float) -> None:
+        left = await active.runner.aclose(grace)
         if left:
             log.warning("%d calls of extractors hang; they are left behind.", left)
 
     async def aclose(self) -> None:
-        """Wait until everything is answered, then end the threads."""
+        """Wait until everything is answered, for at most `close_within` seconds, then end the threads."""
         self.is_draining = True
-        while self.in_flight:
+        until = perf_counter() + self.close_within
+        while self.in_flight and perf_counter() < until:
             await asyncio.sleep(0.01)
-        await asyncio.gather(self._end(self.active), *self._closing)
+        self._forget_before()
+        grace = min(GRACE, max(0.1, until - perf_counter()))
+        await asyncio.gather(self._end(self.active, grace), *self._closing)
