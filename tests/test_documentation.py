@@ -76,7 +76,7 @@ def test_a_newcomer_comes_from_tables_to_a_served_model(tmp_path, monkeypatch):
             assert result.exit_code == 0, f"{' '.join(words)}: {result.output} {result.exception}"
     assert served.predict_cost([[0.1, 0.4, 2.0, 0.3, float("nan")]]) <= 60
     assert (tmp_path / "report.html").exists()
-    assert (tmp_path / "answers.csv").read_text().startswith("answer,cost,stopped")
+    assert (tmp_path / "answers.csv").read_text().startswith("prediction,cost,stopped")
 
 
 @pytest.mark.parametrize("page", [README, *DOCS.rglob("*.md")], ids=name_of)

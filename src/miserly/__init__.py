@@ -33,6 +33,7 @@ _HOME = {
     "CompressedSVC": "miserly.estimators",
     "BinnedDataset": "miserly.boosting",
     "import_trees": "miserly.boosting",
+    "read_table": "miserly.datasets",
     "frontier": "miserly.frontiers",
     "Frontier": "miserly.frontiers",
     "extractor": "miserly.runtime",

@@ -32,7 +32,7 @@ def test_the_whole_way(folder):
     assert rows[0]["cost"] == printed["purchases"][-1]["total"]
     assert len(bought) == len(set(bought))
     printed = miserly("predict", "a.plan", "test.csv", "--label", "label", "--budget", "5", cwd=folder)
-    assert printed.splitlines()[0] == "answer,cost,stopped"
+    assert printed.splitlines()[0] == "prediction,cost,stopped"
     assert all(line.endswith("budget") for line in printed.splitlines()[1:])
 
 
@@ -134,13 +134,17 @@ def test_options_from_toml(folder):
     ("args", "code", "message"),
     [
         (("fit", "train.csv", "--label", "label"), 2, "--costs"),
-        (("fit", "train.csv", "--costs", "costs.toml"), 2, "--label COLUMN"),
+        (("fit", "train.csv", "--costs", "costs.toml"), 1, "--label COLUMN"),
         (("fit", "nothing.csv", *TRAIN), 2, "does not exist"),
         (("fit", "train.csv", "--costs", "costs.toml", "--label", "grade"), 1, "no column 'grade'"),
-        (("fit", "train.csv", "--costs", "short.csv", "--label", "label"), 1, "missing 'z_mm'"),
+        (("fit", "train.csv", "--costs", "short.csv", "--label", "label"), 1, "column 'z_mm': No price in 'short.csv'"),
         (("fit", "train.csv", "--costs", "negative.csv", "--label", "label"), 1, "not negative"),
         (("fit", "words.csv", "--costs", "costs.toml", "--label", "label"), 1, "line 3, column 'sign_z'"),
-        (("fit", "ragged.csv", "--costs", "costs.toml", "--label", "label"), 1, "line 2: 2 cells"),
+        (
+            ("fit", "ragged.csv", "--costs", "costs.toml", "--label", "label"),
+            1,
+            "line 2: 2 cells, the header has 7. Add the missing cells",
+        ),
         (("explain", "train.csv"), 1, "not a plan file"),
         (("frontier", "train.csv", "validation.csv", "--grid", "1:2", *TRAIN), 2, "LOW:HIGH:N"),
         (("data", "nonsense"), 1, "no data set 'nonsense'"),
@@ -157,7 +161,7 @@ def test_likely_mistakes(folder, args, code, message):
     (folder / "negative.csv").write_text("\n".join([*prices[:-1], "z_mm,-4"]))
     cells = lines[1].split(",")
     (folder / "words.csv").write_text("\n".join([header, lines[0], ",".join([cells[0], "high", *cells[2:]])]))
-    (folder / "ragged.csv").write_text(f"{header}\n1,2\n")
+    (folder / "ragged.csv").write_text("\n".join([header, "1,2", *lines]))
     if args[1] == "c.plan":
         miserly("fit", "train.csv", "-o", "c.plan", *TRAIN, cwd=folder)
     assert message in miserly(*args, cwd=folder, code=code)

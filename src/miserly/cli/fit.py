@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
-from miserly.cli.options import FILE, OUT_FILE, json_option, make_model, print_json, read_tables, takes, training
+from miserly.cli.options import FILE, OUT_FILE, json_option, make_model, print_json, takes, training, with_schema
 from miserly.cli.progress import waiting
+from miserly.cli.tables import read_inputs, show_notes, table_arguments, table_options
 
 
 @click.command()
@@ -17,6 +18,7 @@ from miserly.cli.progress import waiting
 @click.option("--patience", type=int, default=None, help="Stop when validation has not improved for this many rounds.")
 @click.option("--tradeoff", type=float, default=None, help="λ: mean loss worth one unit of cost.")
 @click.option("-o", "--out", type=OUT_FILE, default=Path("model.plan"), show_default=True)
+@table_options
 @training
 @json_option
 def fit(
@@ -26,18 +28,17 @@ def fit(
     tradeoff: float | None,
     out: Path,
     costs: Path,
-    label: str,
-    qid: str | None,
     config: Path | None,
     method: str,
     task: str,
     as_json: bool,
     **params: Any,
 ) -> None:
-    """Fit one model on the table TRAIN (CSV with a header, Parquet or LETOR) and save its plan."""
+    """Fit one model on the table TRAIN (CSV, Parquet, Excel or LETOR) and save its plan."""
     if patience is not None and validation is None:
         raise click.UsageError("--patience stops on validation data: give --validation FILE.")
-    prices, table, watched = read_tables(costs, train, validation, label=label, qid=qid)
+    prices, table, watched = read_inputs(costs, train, (validation,), table_arguments(params, costs))
+    show_notes(train, table, quiet=as_json)
     model = make_model(table, prices, task, method, tradeoff=tradeoff, n_iter_no_change=patience, **params)
     extra: dict[str, Any] = {}
     if takes(model.fit, "qid") and table.qid is not None:
@@ -48,7 +49,7 @@ def fit(
         extra["eval_set"] = (watched.X, watched.y, watched.qid)[: 3 if "qid" in extra else 2]
     with waiting("fitting", quiet=as_json):
         model.fit(table.X, table.y, **extra)
-    model.plan_.save(out)
+    with_schema(model, table).plan_.save(out)
     summary = {
         "plan": str(out),
         "rounds": getattr(model, "n_iter_", None),

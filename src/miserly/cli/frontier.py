@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
-from miserly.cli.options import FILE, json_option, make_model, print_json, read_tables, training
+from miserly.cli.options import FILE, json_option, make_model, print_json, task_of, training, with_schema
 from miserly.cli.progress import bar
+from miserly.cli.tables import read_inputs, show_notes, table_arguments, table_options
 from miserly.files import locked, write_whole
 
 UNFINISHED = "unfinished"
@@ -18,7 +19,7 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 
 @click.command()
 @click.argument("train", type=FILE)
-@click.argument("validation", type=FILE)
+@click.argument("validation", type=FILE, required=False)
 @click.option("--test", type=FILE, default=None, help="Data that no choice is made on.")
 @click.option("--metric", default=None, help="accuracy, mse, auc, logloss, ndcg@5, precision@5, …")
 @click.option("--grid", default=None, metavar="LOW:HIGH:N", help="Values of the cost axis (λ), spaced by a factor.")
@@ -28,11 +29,13 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 @click.option("--jobs", type=int, default=1, show_default=True, help="Models at once, a process each; -1: all cores.")
 @click.option("--store", type=FOLDER, default=None, help="Keeps finished models: a killed sweep goes on where it was.")
 @click.option("--out", type=FOLDER, default=Path("frontier"), show_default=True)
+@click.option("--split", type=float, default=0.25, show_default=True, help="Share of validation rows.")
+@table_options
 @training
 @json_option
 def frontier(
     train: Path,
-    validation: Path,
+    validation: Path | None,
     test: Path | None,
     metric: str | None,
     grid: str | None,
@@ -42,22 +45,24 @@ def frontier(
     jobs: int,
     store: Path | None,
     out: Path,
+    split: float,
     costs: Path,
-    label: str,
-    qid: str | None,
     config: Path | None,
     method: str,
     task: str,
     as_json: bool,
     **params: Any,
 ) -> None:
-    """Fit a model per point of a method's cost axis on TRAIN, measure each on VALIDATION; writes a table, a picture
-    and every plan."""
+    """Fit a model per point of a method's cost axis on TRAIN, measure each on VALIDATION (or on rows that
+    are split off TRAIN); writes a table, a picture and every plan."""
     if budget is not None and quality is not None:
         raise click.UsageError("Choose by --budget or by --quality, not by both.")
     if store is not None and store.resolve() == out.resolve():
         raise click.UsageError("--store and --out are two folders.")
-    prices, *tables = read_tables(costs, train, validation, test, label=label, qid=qid)
+    prices, *tables = read_inputs(costs, train, (validation, test), table_arguments(params, costs))
+    show_notes(train, tables[0], quiet=as_json)
+    if validation is None:
+        tables[:2] = _split(tables[0], split, task, as_json, params.get("random_state") or 0)
     data = [t and ((t.X, t.y) if t.qid is None else (t.X, t.y, t.qid)) for t in tables]
     model = make_model(tables[0], prices, task, method, **params)
     values = _values(grid, model.cost_axis)
@@ -68,6 +73,8 @@ def frontier(
         front, failed = _sweep(model, data, out / UNFINISHED, as_json, **how)
         if failed is None and (budget is not None or quality is not None):
             chosen, failed = _choose(front, budget, quality)
+        for point in front.points:
+            with_schema(point.model, tables[0])
         _write(front, data[1], out, chosen)
     if not as_json:
         click.echo(front.table())
@@ -81,6 +88,18 @@ def frontier(
         click.echo(f"Chose {', '.join(f'{k}={v:.3g}' for k, v in chosen.params.items())}: {out}/chosen.plan")
     if not front.complete:
         raise click.Abort
+
+
+def _split(table: Any, share: float, task: str, quiet: bool, seed: int) -> tuple[Any, Any]:
+    """Training and validation rows of one table, and how they were chosen."""
+    from miserly.datasets import split_table
+
+    train, held_out = split_table(table, share, seed, stratify=task_of(table, task) == "classification")
+    if not quiet:
+        how = "by time" if table.times is not None else "by group" if table.groups is not None else "at random"
+        how = "by query" if table.qid is not None and how == "at random" else how
+        click.echo(f"{len(train.X)} training rows, {len(held_out.X)} validation rows, split {how}.", err=True)
+    return train, held_out
 
 
 def _sweep(model: Any, data: list[Any], unfinished: Path, quiet: bool, **how: Any) -> tuple[Any, Exception | None]:

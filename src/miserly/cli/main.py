@@ -11,6 +11,7 @@ from miserly.cli.demo import demo
 from miserly.cli.explain import explain
 from miserly.cli.fit import fit
 from miserly.cli.frontier import frontier
+from miserly.cli.init import init
 from miserly.cli.methods import methods
 from miserly.cli.predict import predict
 from miserly.cli.profile import profile
@@ -26,7 +27,7 @@ def cli() -> None:
     """Machine learning under a test-time budget: predictors that know what their inputs cost."""
 
 
-for command in (demo, data, methods, fit, frontier, predict, explain, report, profile, serve, reproduce, warmup):
+for command in (init, demo, data, methods, fit, frontier, predict, explain, report, profile, serve, reproduce, warmup):
     cli.add_command(command)
 
 

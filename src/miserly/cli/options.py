@@ -6,6 +6,7 @@ import json
 import os
 import tomllib
 from collections.abc import Callable
+from dataclasses import replace
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -80,8 +81,6 @@ def training(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--learning-rate", type=float, default=None, help="Step of each round."),
         click.option("--n-estimators", type=int, default=None, help="Rounds of boosting; 200 unless given."),
         click.option("--n-jobs", type=int, default=None, help="Threads; all cores unless given."),
-        click.option("--qid", default=None, metavar="COLUMN", help="Column of query ids."),
-        click.option("--label", default=None, metavar="COLUMN", help="Column to predict (not for LETOR files)."),
         click.option(
             "--costs", required=True, type=FILE, help="Prices: .toml, or .csv with feature,cost[,group,group_cost]."
         ),
@@ -93,31 +92,36 @@ def training(command: Callable[..., Any]) -> Callable[..., Any]:
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
 
 
-def read_tables(costs: Path, train: Path, *others: Path | None, label: str | None, qid: str | None) -> list[Any]:
-    """Read the prices, the training table and others with the same feature columns; None for those not given."""
-    from miserly.costs import CostTable
-    from miserly.datasets import read_table
+def task_of(table: Any, task: str) -> str:
+    """The task, by the label where the user leaves it open: ranking with query ids, classes if labels are few."""
+    if task != "auto":
+        return task
+    y = table.y
+    few = y.dtype.kind not in "fiu" or (y.dtype.kind in "iu" and len(set(y.tolist())) <= 20)
+    return "ranking" if table.qid is not None else "classification" if few else "regression"
 
-    prices = CostTable.from_file(costs)
-    tables = [None if path is None else read_table(path, label, qid, prices.features) for path in (train, *others)]
-    for path, table in zip(others, tables[1:]):
-        if table is not None and table.features != tables[0].features:  # type: ignore[union-attr]
-            raise ValueError(f"'{path}' has other feature columns than '{train}'. Give the same, in the same order.")
-    return [prices, *tables]
+
+def with_schema(model: Any, table: Any) -> Any:
+    """The model with a plan that reads rows in the words of the table."""
+    if table.schema is not None:
+        model.plan_ = replace(model.plan_, schema=table.schema)
+    return model
 
 
 def make_model(table: Any, costs: Any, task: str, method: str, **params: Any) -> Any:
     """A model of this method for the label's kind; what is not given is left to the method's own defaults."""
-    y = table.y
-    if y is None:
-        raise click.UsageError("Name the column to predict: --label COLUMN.")
-    if task == "auto":
-        few = y.dtype.kind not in "fiu" or (y.dtype.kind in "iu" and len(set(y.tolist())) <= 20)
-        task = "ranking" if table.qid is not None else "classification" if few else "regression"
+    task = task_of(table, task)
     given = {name: value for name, value in params.items() if value is not None}
     if method == "greedy-miser":
         given = {"n_estimators": 200, "random_state": 0} | given
-    return get_method(method, task).make(task, costs=costs.bind(table.features), **given)
+    chosen = get_method(method, task)
+    words = [] if table.schema is None else [n for n, c in table.schema.categories.items() if len(c) > 2]
+    if words and chosen.is_linear:
+        raise click.UsageError(
+            f"{method} is linear and cannot read words as numbers: {', '.join(words[:5])}. "
+            "Use a method of trees (greedy-miser), or --drop these columns."
+        )
+    return chosen.make(task, costs=costs.bind(table.features), **given)
 
 
 def takes(function: Callable[..., Any], name: str) -> bool:

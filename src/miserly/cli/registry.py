@@ -15,11 +15,12 @@ ESTIMATORS, BASELINES = "miserly.estimators", "miserly.baselines"
 
 @dataclass(frozen=True)
 class Method:
-    """A family of estimators: one line about it, its package, and its class for each task."""
+    """A family of estimators: one line about it, its package, its class for each task; linear ones read no words."""
 
     about: str
     package: str
     classes: Mapping[str, str]
+    is_linear: bool = False
 
     def make(self, task: str, **params: Any) -> Any:
         """A model of this family for a task; parameters that it does not have are refused."""
@@ -31,9 +32,13 @@ class Method:
         return kind(**params)
 
 
-def _family(about: str, package: str, stem: str, *kinds: str) -> Method:
+def _family(about: str, package: str, stem: str, *kinds: str, is_linear: bool = False) -> Method:
     suffix = {"classification": "Classifier", "regression": "Regressor", "ranking": "Ranker"}
-    return Method(about, package, {kind: stem + suffix[kind] for kind in kinds})
+    return Method(about, package, {kind: stem + suffix[kind] for kind in kinds}, is_linear)
+
+
+def _linear(about: str, package: str, stem: str, *kinds: str) -> Method:
+    return _family(about, package, stem, *kinds, is_linear=True)
 
 
 BOTH = ("classification", "regression")
@@ -49,21 +54,21 @@ METHODS: dict[str, Method] = {
         "One forest ordered so that every prefix is the best for its cost.", ESTIMATORS, "AnytimeMiser", *BOTH
     ),
     "afr": _family("Trees as dimensions of a linear model, refined as money is spent.", ESTIMATORS, "AFR", BOTH[0]),
-    "astc": _family("A tree of linear models, features chosen by submodular selection.", ESTIMATORS, "ASTC", *BOTH),
-    "cstc": _family("A tree of linear models that sends rows to different features.", ESTIMATORS, "CSTC", *BOTH),
-    "cscc": _family("A cascade of linear models for unbalanced classes.", ESTIMATORS, "CSCC", BOTH[0]),
-    "cronus": _family("A soft cascade whose stages are optimised together.", ESTIMATORS, "Cronus", *BOTH),
+    "astc": _linear("A tree of linear models, features chosen by submodular selection.", ESTIMATORS, "ASTC", *BOTH),
+    "cstc": _linear("A tree of linear models that sends rows to different features.", ESTIMATORS, "CSTC", *BOTH),
+    "cscc": _linear("A cascade of linear models for unbalanced classes.", ESTIMATORS, "CSCC", BOTH[0]),
+    "cronus": _linear("A soft cascade whose stages are optimised together.", ESTIMATORS, "Cronus", *BOTH),
     "compressed-svc": Method(
-        "A support vector machine with few vectors, fast to evaluate.", ESTIMATORS, {BOTH[0]: "CompressedSVC"}
+        "A support vector machine with few vectors, fast to evaluate.", ESTIMATORS, {BOTH[0]: "CompressedSVC"}, True
     ),
     "path-tree": _family("One decision tree; a row pays for the splits on its path.", BASELINES, "PathTree", *BOTH),
     "feature-subset": _family("A forest on the features up to a price.", BASELINES, "FeatureSubset", *BOTH),
     "stagewise": _family("A cost-blind forest, cut after some rounds.", BASELINES, "Stagewise", *BOTH),
-    "weighted-l1": _family("A linear model whose L1 penalty follows the prices.", BASELINES, "CostWeightedL1", *BOTH),
+    "weighted-l1": _linear("A linear model whose L1 penalty follows the prices.", BASELINES, "CostWeightedL1", *BOTH),
     "adaboost-rs": _family("AdaBoost that draws features by reward and price.", BASELINES, "AdaBoostRS", BOTH[0]),
-    "soft-cascade": _family("A cascade of linear stages by price tier.", BASELINES, "SoftCascade", BOTH[0]),
-    "and-or-cascade": _family("A noisy-or cascade of linear stages.", BASELINES, "AndOrCascade", BOTH[0]),
-    "reduced-svc": Method("A support vector machine on a subset of rows.", BASELINES, {BOTH[0]: "ReducedSVC"}),
+    "soft-cascade": _linear("A cascade of linear stages by price tier.", BASELINES, "SoftCascade", BOTH[0]),
+    "and-or-cascade": _linear("A noisy-or cascade of linear stages.", BASELINES, "AndOrCascade", BOTH[0]),
+    "reduced-svc": Method("A support vector machine on a subset of rows.", BASELINES, {BOTH[0]: "ReducedSVC"}, True),
 }
 
 

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from miserly.costs._column_file import column_fields
+
 COLUMNS = ("feature", "cost", "group", "group_cost")
 ENTRIES = ("acquisitions", "features", "unit", "evaluation")
 
@@ -32,11 +34,13 @@ def read_frame(frame: Any) -> list[dict[str, Any]]:
 
 def read_toml(path: str | Path) -> dict[str, Any]:
     """The fields of a TOML price file."""
-    with Path(path).open("rb") as file:
-        try:
-            content = tomllib.load(file)
-        except tomllib.TOMLDecodeError as error:
-            raise ValueError(f"Cost file '{path}' is not TOML: {error}.") from None
+    text = Path(path).read_text(encoding="utf-8")
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"Cost file '{path}' is not TOML: {error}.") from None
+    if isinstance(content.get("columns"), dict):
+        return column_fields(content, text, str(path))
     unknown = sorted(set(content) - set(ENTRIES))
     if unknown:
         raise ValueError(

@@ -198,7 +198,7 @@ def _parted(tables: list[Table], n_rows: int) -> tuple[Table, Table]:
     features = tables[0].features
     cut = [None if column is None else column[:n_rows] for column in (y, qid)]
     rest = [None if column is None else column[n_rows:] for column in (y, qid)]
-    return Table(X[:n_rows], features, *cut), Table(X[n_rows:], features, *rest)
+    return Table(X[:n_rows], features, cut[0], cut[1]), Table(X[n_rows:], features, rest[0], rest[1])
 
 
 def _difference(one: Any, other: Any) -> str:

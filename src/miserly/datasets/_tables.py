@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from miserly.datasets._csv_lines import Line, csv_lines
 from miserly.files import whole_file
+from miserly.schema import Schema
 
 MISSING = {"", "na", "nan", "null", "none", "?"}
 _SPELLINGS = sorted({spell(word) for word in MISSING for spell in (str.lower, str.upper, str.title)} | {"NaN"})
@@ -20,12 +21,66 @@ _FAST_FROM_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Table:
-    """A table read from a file: feature columns as numbers, the label and the query ids apart."""
+    """A table read from a file: feature columns as numbers, everything else apart.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+        The features as numbers; words are the places of their categories in `schema`, NaN is a missing value.
+    features : tuple of str
+        Their names.
+    y : ndarray of shape (n_rows,) or None
+        The label: numbers or words.
+    qid : ndarray of shape (n_rows,) or None
+        Query ids.
+    ids : ndarray of str, default=None
+        The identifier of each row.
+    groups : ndarray of str, default=None
+        The group of each row; splits keep groups together.
+    times : ndarray of float, default=None
+        When each row was recorded; splits by time put the latest rows into validation.
+    schema : Schema, default=None
+        What the columns mean; `replace(plan, schema=table.schema)` makes a plan read rows as this file has them.
+    notes : tuple of str, default=()
+        What was found: dialect, types that were not obvious, columns that are ignored.
+
+    Examples
+    --------
+    >>> schema = Schema.of_names(["sex"], {"sex": ["f", "m"]})
+    >>> Table(np.array([[1.0], [0.0]]), ("sex",), None, None, schema=schema).frame()
+      sex
+    0   m
+    1   f
+    """
 
     X: np.ndarray
     features: tuple[str, ...]
     y: np.ndarray | None
     qid: np.ndarray | None
+    ids: np.ndarray | None = None
+    groups: np.ndarray | None = None
+    times: np.ndarray | None = None
+    schema: Schema | None = None
+    notes: tuple[str, ...] = ()
+
+    def take(self, rows: np.ndarray) -> Table:
+        """Some of the rows, by number or by a mask."""
+        parts = {name: getattr(self, name) for name in ("X", "y", "qid", "ids", "groups", "times")}
+        return replace(self, **{name: part[rows] for name, part in parts.items() if part is not None})
+
+    def frame(self) -> Any:
+        """The features as a pandas data frame with words, truth values and dates, as the estimators take it."""
+        import pandas as pd
+
+        schema = self.schema or Schema.of_names(self.features)
+        columns: dict[str, Any] = {}
+        for column, values in zip(schema.columns, self.X.T):
+            if column.kind == "category":
+                codes = np.where(np.isnan(values), -1, values).astype(int)
+                columns[column.name] = pd.Categorical.from_codes(codes, list(column.categories))
+            else:
+                columns[column.name] = values
+        return pd.DataFrame(columns)
 
 
 def read_csv(path: str | Path, label: str | None = None, qid: str | None = None) -> Table:

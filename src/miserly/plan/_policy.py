@@ -137,7 +137,7 @@ class PolicyPlan(Plan):
         """
         if confidence is not None:
             return self.stopping(confidence).run(X, qid, budget, charge, **start)
-        matrix = as_matrix(X, self.costs.features, self.costs.named)
+        matrix = as_matrix(X, self.costs.features, self.costs.named, self.schema)
         return self.walk_all(matrix, math.inf if budget is None else _not_nan(budget), **start)[0]
 
     def walk_all(
@@ -204,7 +204,7 @@ class PolicyPlan(Plan):
 
     def stages(self, X: Any, qid: Any = None) -> Iterator[Run]:
         """The state of all rows after each number of purchases, until nobody buys any more."""
-        matrix = as_matrix(X, self.costs.features, self.costs.named)
+        matrix = as_matrix(X, self.costs.features, self.costs.named, self.schema)
         last = self.walk_all(matrix, steps=0)
         yield last[0]
         for step in range(1, len(self.candidates) + 1):

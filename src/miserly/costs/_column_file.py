@@ -1,0 +1,64 @@
+"""Price files by column, as `miserly init` writes them: `[columns]` with price and group, and `[groups]`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+ENTRIES = ("columns", "groups", "table", "unit", "evaluation")
+KEYS = ("price", "group", "unit", "type", "missing")
+UNFILLED = "?"
+
+
+def column_fields(content: Mapping[str, Any], text: str, path: str) -> dict[str, Any]:
+    """The fields of a cost table; everything that is wrong with the file is in one error."""
+    wrong = [f"unknown entry [{name}]: the file has {', '.join(ENTRIES)}." for name in content if name not in ENTRIES]
+    columns, groups = content["columns"], content.get("groups", {})
+    needs: dict[str, tuple[str, ...]] = {}
+    prices: dict[str, Any] = {}
+    for name, entry in columns.items():
+        place = f"line {_line_of(text, name)}, column {name!r}"
+        entry = entry if isinstance(entry, Mapping) else {"price": entry}
+        unknown = sorted(set(entry) - set(KEYS))
+        if unknown:
+            wrong.append(f"{place}: unknown key {unknown[0]!r}. It knows {', '.join(KEYS)}.")
+        price, group = entry.get("price", UNFILLED), entry.get("group", "")
+        if price == UNFILLED:
+            wrong.append(f"{place}: it has no price yet. Write a number in place of {UNFILLED!r}.")
+        elif not _is_price(price):
+            wrong.append(f"{place}: the price {price!r} is not a number of 0 or more.")
+        if group and group not in groups:
+            wrong.append(f"{place}: the group {group!r} has no price. Add `{group} = …` to [groups].")
+        if group and group in columns:
+            wrong.append(f"{place}: {group!r} is a group and a column. Rename the group.")
+        needs[name], prices[name] = ((group, name) if group else (name,)), price
+    wrong += [
+        f"line {_line_of(text, name)}, group {name!r}: the price {price!r} is not a number of 0 or more."
+        for name, price in groups.items()
+        if not _is_price(price)
+    ]
+    if wrong:
+        start = f"Cost file '{path}'"
+        raise ValueError(f"{start}, {wrong[0]}" if len(wrong) == 1 else "\n  ".join((f"{start} has problems:", *wrong)))
+    used = {group for wanted in needs.values() for group in wanted[:-1]}
+    return {
+        "features": tuple(needs),
+        "needs": needs,
+        "prices": prices | {name: price for name, price in groups.items() if name in used},
+        "unit": content.get("unit", "units"),
+        "evaluation": content.get("evaluation", 0.0),
+    }
+
+
+def _is_price(price: Any) -> bool:
+    """A number, or numbers by unit, which the table itself checks."""
+    if isinstance(price, Mapping):
+        return all(_is_price(part) for part in price.values())
+    return isinstance(price, int | float) and not isinstance(price, bool) and 0 <= price < float("inf")
+
+
+def _line_of(text: str, name: str) -> int:
+    """The line on which a name is given its value."""
+    found = re.search(rf"""^\s*(?:"{re.escape(name)}"|'{re.escape(name)}'|{re.escape(name)})\s*=""", text, re.MULTILINE)
+    return text.count("\n", 0, found.start() + 1) + 1 if found else 1

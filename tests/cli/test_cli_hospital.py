@@ -1,0 +1,201 @@
+"""A raw hospital table (words, dates, identifiers, decimal commas, marks, a leak) from `init` to a served prediction,
+without a change of the data; and the ten likeliest mistakes on the way."""
+
+import csv
+import io
+import subprocess
+import sys
+import tomllib
+
+import pytest
+from command import miserly
+from litestar.testing import TestClient
+
+from miserly.costs import CostTable
+from miserly.datasets import hospital_csv
+from miserly.plan import load_plan
+from miserly.serve import create_app
+
+SWEEP = ("--method", "greedy-miser", "--n-estimators", 30, "--grid", "1e-5:1e-1:3")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("hospital")
+    miserly("data", "hospital", "-n", 500, cwd=path)
+    args = ("--label", "died", "--id", "patient", "--drop", "admitted", "--price", 1, "-o", "costs.toml")
+    miserly("init", "patients.csv", *args, cwd=path)
+    miserly("frontier", "patients.csv", "--costs", "costs.toml", *SWEEP, "--budget", 6, cwd=path)
+    return path
+
+
+def test_init_writes_a_price_file_and_proposes_what_to_leave_out(folder):
+    args = ("--label", "died", "--id", "patient", "--drop", "admitted", "-o", "empty.toml")
+    printed = miserly("init", "patients.csv", *args, cwd=folder)
+    assert "Left out: 'country': it is constant" in printed
+    assert "Left out: 'discharge': it alone explains 100% of the label" in printed
+    assert "Write the prices into empty.toml, then: miserly frontier patients.csv --costs empty.toml" in printed
+    content = tomllib.loads((folder / "costs.toml").read_text(encoding="utf-8"))
+    assert list(content["columns"]) == ["age", "ward", "smoking", "oxygen", "crp [mg/l]", "lactate [mmol/l]"]
+    assert content["columns"]["crp [mg/l]"] == {"price": 1, "group": "", "unit": "mg/l", "type": "number"}
+    assert content["table"]["drop"] == ["admitted", "country", "discharge"]
+    assert CostTable.from_file(folder / "costs.toml").price(content["columns"]) == 6
+    with pytest.raises(ValueError, match=r"line \d+, column 'age': it has no price yet. Write a number"):
+        CostTable.from_file(folder / "empty.toml")
+    assert "'costs.toml' exists" in miserly("init", "patients.csv", cwd=folder, code=2)
+    guessed = miserly("init", "patients.csv", "--label", "died", "-o", "guessed.toml", cwd=folder)
+    assert "Left out: 'patient': nearly every row has its own word" in guessed
+
+
+def test_groups_of_columns_share_a_price(folder):
+    text = (folder / "costs.toml").read_text(encoding="utf-8")
+    for name in ("crp [mg/l]", "lactate [mmol/l]"):
+        line = next(line for line in text.splitlines() if line.startswith(f'"{name}"'))
+        text = text.replace(line, line.replace('group = ""', 'group = "blood"'))
+    (folder / "grouped.toml").write_text(text.replace("\n[groups]", "\n[groups]\nblood = 5"), encoding="utf-8")
+    costs = CostTable.from_file(folder / "grouped.toml")
+    assert costs.price(["crp [mg/l]"]) == 6
+    assert costs.price(["crp [mg/l]", "lactate [mmol/l]"]) == 7
+
+
+def test_predictions_carry_the_identifier_and_the_labels(folder):
+    plan = load_plan(folder / "frontier/chosen.plan")
+    assert plan.schema["ward"].categories == ("cardiology", "oncology", "surgery", "trauma")
+    assert plan.schema.id == "patient"
+    printed = miserly("predict", "frontier/chosen.plan", "new.csv", "--proba", cwd=folder)
+    rows = list(csv.DictReader(io.StringIO(printed)))
+    original = list(csv.DictReader(io.StringIO(hospital_csv(500, 1).lstrip("\ufeff")), delimiter=";"))
+    assert [row["patient"] for row in rows] == [row["patient"] for row in original]
+    assert {row["prediction"] for row in rows} == {"yes", "no"}
+    right = sum(row["prediction"] == known["died"] for row, known in zip(rows, original))
+    assert right > 0.65 * len(rows)
+    features = [{name: row[name] for name in plan.schema.names} for row in original]
+    assert plan.predict(features).tolist() == [row["prediction"] for row in rows]
+
+
+def test_columns_may_come_in_any_order_and_dialect(folder):
+    rows = list(csv.DictReader(io.StringIO(hospital_csv(500, 1).lstrip("\ufeff")), delimiter=";"))
+    file = io.StringIO()
+    writer = csv.DictWriter(file, [*reversed(rows[0]), "more"])
+    writer.writeheader()
+    writer.writerows({k: v.replace(",", ".") for k, v in row.items()} | {"more": "1"} for row in rows)
+    (folder / "shuffled.csv").write_text(file.getvalue())
+    same = miserly("predict", "frontier/chosen.plan", "new.csv", cwd=folder)
+    assert miserly("predict", "frontier/chosen.plan", "shuffled.csv", cwd=folder) == same
+
+
+def test_the_server_takes_the_rows_of_the_table(folder):
+    plan = load_plan(folder / "frontier/chosen.plan")
+    rows = list(csv.DictReader(io.StringIO(hospital_csv(500, 1).lstrip("\ufeff")), delimiter=";"))[:20]
+    with TestClient(create_app(plan)) as client:
+        for row in rows:
+            answer = client.post("/v1/predict", json={"row": row}).json()
+            expected = plan.predict([row])[0]
+            assert answer["value"] == expected, answer
+        refused = client.post("/v1/predict", json={"row": rows[0] | {"age": "old"}})
+        assert refused.status_code == 400
+        assert "'old' is not a number" in refused.text
+
+
+def test_a_run_becomes_a_page_with_words(folder):
+    assert "report.html" in miserly("report", "frontier", cwd=folder)
+    plans = [load_plan(path) for path in (folder / "frontier/plans").iterdir()]
+    assert any("ward" in plan.describe() for plan in plans)
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert any(f'"{ward}"' in page for ward in ("cardiology", "oncology", "surgery", "trauma"))
+
+
+MISTAKES = {
+    "a label that is misspelt": (
+        ("frontier", "patients.csv", "--costs", "costs.toml", "--label", "Died"),
+        "'patients.csv': There is no column 'Died' for the label. Did you mean 'died'?",
+    ),
+    "no label at all": (
+        ("frontier", "patients.csv", "--costs", "flat.csv", "--id", "patient"),
+        "Give --label COLUMN. It has: patient, admitted",
+    ),
+    "columns without a price": (
+        ("frontier", "patients.csv", "--costs", "flat.csv", "--label", "died", "--drop", "patient"),
+        "column 'crp [mg/l]': No price in 'flat.csv'. Add one there, or leave the column out: --drop crp [mg/l].",
+    ),
+    "an identifier among the features": (
+        ("frontier", "patients.csv", "--costs", "flat.csv", "--label", "died"),
+        "column 'patient': No price in 'flat.csv', and 500 different words: an identifier or free text?",
+    ),
+    "a price that is not filled in": (
+        ("frontier", "patients.csv", "--costs", "unfilled.toml", "--label", "died"),
+        "column 'age': it has no price yet. Write a number in place of '?'.",
+    ),
+    "a price for a column that is not there": (
+        ("frontier", "patients.csv", "--costs", "extra.csv", "--label", "died"),
+        "'wardd' has a price, but 'patients.csv' has no such column. Did you mean 'ward'?",
+    ),
+    "a word among numbers": (
+        ("frontier", "typo.csv", "--costs", "costs.toml"),
+        "'typo.csv', line 4, column 'age': 'sixty' is not a number. Correct it, or read it as a missing value",
+    ),
+    "a line that is cut short": (
+        ("frontier", "cut.csv", "--costs", "costs.toml"),
+        "'cut.csv', line 3: 2 cells, the header has 11. Add the missing cells.",
+    ),
+    "a validation file that lacks a column": (
+        ("frontier", "patients.csv", "lacking.csv", "--costs", "costs.toml"),
+        "'lacking.csv': There is no column 'ward', which the model reads. Did you mean 'Ward'?",
+    ),
+    "labels that are all the same": (
+        ("frontier", "healthy.csv", "--costs", "costs.toml"),
+        "column 'died': All 3 labels are no: there is nothing to learn.",
+    ),
+    "a file that is not there": (("frontier", "patient.csv", "--costs", "costs.toml"), "'patient.csv' does not exist"),
+    "a file for prediction that lacks a column": (
+        ("predict", "frontier/chosen.plan", "lacking.csv"),
+        "There is no column 'ward', which the model reads. Did you mean 'Ward'?",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def mistakes(folder):
+    text = (folder / "patients.csv").read_text(encoding="utf-8-sig")
+    header, *lines = text.splitlines()
+    (folder / "flat.csv").write_text("feature,cost\nage,1\nward,1\n")
+    (folder / "extra.csv").write_text("feature,cost\nage,1\nwardd,1\n")
+    (folder / "unfilled.toml").write_text('[columns]\nage = { price = "?" }\nward = { price = 1 }\n')
+    cells = lines[2].split(";")
+    (folder / "typo.csv").write_text(
+        "\n".join([header, *lines[:2], ";".join([*cells[:3], "sixty", *cells[4:]]), *lines[3:]])
+    )
+    (folder / "cut.csv").write_text("\n".join([header, lines[0], "P1;x", *lines[2:]]))
+    (folder / "lacking.csv").write_text("\n".join([header.replace("ward", "Ward"), *lines]))
+    (folder / "healthy.csv").write_text("\n".join([header, *[line for line in lines if line.endswith(";no")][:3]]))
+    return folder
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_the_likeliest_mistakes_name_the_place_and_the_remedy(mistakes, mistake):
+    args, message = MISTAKES[mistake]
+    code = 2 if args[1] == "patient.csv" else 1
+    printed = " ".join(miserly(*args, cwd=mistakes, code=code).split())
+    assert message in printed
+
+
+def test_mistakes_are_found_before_anything_heavy_is_loaded(mistakes):
+    """Training code and compiled code stay out, which is why a message takes a fraction of a second."""
+    code = (
+        "import sys; from miserly.cli import main\n"
+        "sys.argv = ['miserly', 'frontier', 'typo.csv', '--costs', 'costs.toml']\n"
+        "try: main()\n"
+        "except SystemExit as end: assert end.code == 1\n"
+        "heavy = [m for m in ('numba', 'sklearn', 'scipy', 'pandas', 'matplotlib') if m in sys.modules]\n"
+        "assert not heavy, heavy"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, cwd=mistakes)
+    assert done.returncode == 0, done.stderr
+    assert "sixty" in done.stderr
+
+
+def test_several_files_are_reported_at_once(mistakes):
+    args = ("frontier", "typo.csv", "lacking.csv", "--costs", "unfilled.toml", "--label", "died")
+    printed = miserly(*args, cwd=mistakes, code=1)
+    for part in ("it has no price yet", "'sixty' is not a number", "no column 'ward'"):
+        assert part in printed
