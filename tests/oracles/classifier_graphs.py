@@ -119,7 +119,7 @@ def cascade_objective(H, y, omega, share, params, evaluation, prices, needs, rho
             keep = gate(score, threshold, tau) if k < n_stages - 1 else 0.0
             total += 0.5 * omega[i] * p * (1.0 - keep) * (y[i] - score - bias) ** 2
             p *= keep
-    total += sum(rho * np.abs(beta).sum() for rho, (beta, *_) in zip(rhos, params))
+    total += sum(rho * share * np.abs(beta).sum() for rho, share, (beta, *_) in zip(rhos, d, params))
     for t in range(H.shape[1]):
         total += lam * evaluation[t] * np.sqrt(sum((d[k] * params[k][0][t]) ** 2 for k in range(n_stages)))
     for a in range(len(prices)):

@@ -155,7 +155,7 @@ def test_learners_that_hold_each_other_up_go_together_where_nothing_pays():
 @pytest.mark.parametrize("seed", range(3))
 def test_a_sharper_cost_lies_between_root_and_count_and_is_lowered(case, seed):
     p, *_ = problem(seed, **case)
-    first, last = p.run_from(None).beta, p.sharp().beta
+    first, last = p.run_from(None).beta, p.reweighted().beta
     largest = max(part.max() for part in roots(p, first))
 
     def near_a_count(beta):
@@ -182,9 +182,9 @@ def test_of_learners_that_say_nearly_the_same_a_sharper_cost_keeps_few():
     norm = AcquisitionNorm.of([1 | 2 << t for t in range(10)], [0.0] * 10, [1.0] + [0.1] * 10).times(0.05)
     p = MixedNorm(Z.T @ Z / 500, Z.T @ y[:, None] / 500, norm)
     assert np.count_nonzero(p.run().beta) == 10
-    assert 1 <= np.count_nonzero(p.sharp().beta) <= 6
+    assert 1 <= np.count_nonzero(p.reweighted().beta) <= 6
 
 
 def test_without_shared_acquisitions_there_is_nothing_to_sharpen():
     p, *_ = problem(1, shared_needs=False)
-    assert np.array_equal(p.sharp().beta, p.run_from(None).beta)
+    assert np.array_equal(p.reweighted().beta, p.run_from(None).beta)

@@ -79,7 +79,8 @@ def test_soft_cascades_are_those_of_a_design_that_is_here():
     found = []
     for kind in (RawDesign, Far):
         task = CascadeTask(kind(X), Y[:, 0], omega, share, norm, (0.01, 0.01, 0.001))
-        cascade = SoftCascade.initialise(task, 5.0, 1.3, 0.85)
+        cascade = SoftCascade.initialise(task, 1.3, 0.85)
+        cascade.sharpen(5.0)
         found.append((cascade.optimise(3), cascade.stages))
     (values, stages), (far_values, far_stages) = found
     assert far_values[-1] < far_values[0]

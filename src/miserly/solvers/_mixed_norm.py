@@ -147,8 +147,9 @@ class MixedNorm:
                 return fit
         return self.run()
 
-    def sharp(self, start: Floats | None = None) -> MixedFit:
-        """As `run_from`, and where learners share acquisitions with a cost that is nearer to a count.
+    def reweighted(self, start: Floats | None = None) -> MixedFit:
+        """As `run_from`, and where learners share acquisitions with a cost that is nearer to a count: another problem,
+        which is not convex.
 
         Roots ask for many small weights rather than few large ones among learners that share what they need, so all of
         them stay until none does. Here each root g becomes L ln(1 + g/εL) / ln(1 + 1/ε), which is g at 0 and at L, the

@@ -9,6 +9,7 @@ is relative to the standard deviation of a stage's scores.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -35,7 +36,7 @@ from miserly.estimators.cronus._soft_cascade import CascadeTask, SoftCascade
 from miserly.metrics import Metric
 from miserly.solvers import Design, GateGraph
 
-SHARPENING = (5.0, 15.0, 50.0)
+SHARPENING = (5.0, 15.0, 50.0)  # at 50, the paper's, gradients vanish: softer gates come first
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,8 @@ class _Cronus(GraphEstimator):
         "rho_last": [constraints.not_negative(), None],
         "inflation": [constraints.limits(1.0)],
         "keep": [constraints.share()],
+        "steepness": [constraints.positive(), "array-like"],
+        "reweight": ["boolean"],
         "optimise": ["boolean"],
         "tune": ["boolean"],
         "validation_fraction": [constraints.share()],
@@ -89,20 +92,45 @@ class _Cronus(GraphEstimator):
         return self
 
     def _solve(self, posed: Posed, eval_set: Any) -> None:
-        """Both algorithms, and the plan."""
+        """Both algorithms, and the plan of what is best on validation rows."""
         rho_last = self.rho if self.rho_last is None else self.rho_last
         self.choice_ = Choice(float(self.rho), float(rho_last), float(self.inflation))
+        judge = self._judge(posed, eval_set)
         if self.tune:
-            self.choice_ = self._tuned(posed, eval_set)
-        cascade = self._initialised(posed, self.choice_)
-        self.objective_ = []
-        for steepness in SHARPENING if self.optimise else ():
-            cascade.sharpen(steepness)
-            self.objective_.append(cascade.optimise(self.max_iter, self.tol))
+            if judge is None:
+                raise ValueError("Too few rows to hold some out for tune=True. Give eval_set=(X, y), or tune=False.")
+            self.choice_ = self._tuned(judge)
+        schedule = tuple(float(g) for g in np.atleast_1d(self.steepness)) if self.optimise and self.max_iter else ()
+        if schedule and judge is not None and eval_set is None:  # rows held out say how far to go, then all are used
+            _, _, best = self._descended(judge.posed, schedule, judge)
+            schedule = schedule[:best]
+        hard, self.objective_, best = self._descended(posed, schedule, judge if eval_set is not None else None)
+        self.steepness_ = schedule[best - 1] if best else None
         self.n_iter_ = sum(len(values) - 1 for values in self.objective_)
-        graph, scorers, reading = self._hard(posed, cascade)
-        self.n_stages_ = len(scorers)
-        self.plan_ = self._graph_plan(posed, graph, scorers, reading, list(range(len(scorers))))
+        self.n_stages_ = len(hard.scorers)
+        tiers = list(range(len(hard.scorers)))
+        self.plan_ = self._graph_plan(posed, hard.graph, hard.scorers, hard.reading, tiers)
+
+    def _descended(
+        self, posed: Posed, schedule: tuple[float, ...], judge: _Judge | None
+    ) -> tuple[_Hard, list[list[float]], int]:
+        """The initialisation, or the cascade after a steepness, whichever is best; without a judge, the last.
+
+        Also the values of the objective on the way, and how many steepnesses led to the best.
+        """
+        cascade = self._initialised(posed, self.choice_)
+        best, number = self._hard(posed, cascade), 0
+        mark = judge.figure(best) if judge is not None else None
+        objective: list[list[float]] = []
+        for k, steepness in enumerate(schedule, start=1):
+            cascade.sharpen(steepness)
+            objective.append(cascade.optimise(self.max_iter, self.tol))
+            hard = self._hard(posed, cascade)
+            if judge is None or mark is None:
+                best, number = hard, k
+            elif (now := judge.figure(hard)) > mark:
+                best, mark, number = hard, now, k
+        return best, objective, number
 
     def rank_score(self, X: Any, budget: float | None = None) -> np.ndarray:
         """The order to show: rows that were rejected stand below all that went on."""
@@ -117,35 +145,57 @@ class _Cronus(GraphEstimator):
         omega = posed.weights * emphasis
         rhos = (choice.rho,) * (self.n_stages - 1) + (choice.rho_last,)
         norm = posed.norm.times(float(self.tradeoff) / self._unit)
-        task = CascadeTask(posed.learners.design, posed.targets[:, 0], omega / omega.sum(), posed.share, norm, rhos)
+        task = CascadeTask(
+            posed.learners.design,
+            posed.targets[:, 0],
+            omega / omega.sum(),
+            posed.share,
+            norm,
+            rhos,
+            bool(self.reweight),
+        )
         gram = posed.gram if choice.positive_weight == 1.0 and (posed.emphasis == 1.0).all() else None
-        steepness = SHARPENING[0] if self.optimise else SHARPENING[-1]
-        return SoftCascade.initialise(task, steepness, choice.inflation, float(self.keep), gram)
+        return SoftCascade.initialise(task, choice.inflation, float(self.keep), gram)
 
     def _scaled(self, posed: Posed) -> Posed:
         """Numbers brought to mean 0 and deviation 1, so that ρ means the same for all."""
         self._mean, self._unit = posed.target.unit(posed.targets, posed.share)
         return replace(posed, targets=(posed.targets - self._mean) / self._unit)
 
-    # ---- what is chosen with the fast initialisation ----------------------------------------------------------
+    # ---- what validation rows choose ---------------------------------------------------------------------------
 
-    def _tuned(self, posed: Posed, eval_set: Any) -> Choice:
-        """One setting after the other, each at its best on validation data with algorithm 2 alone (paper 3.4)."""
+    def _judge(self, posed: Posed, eval_set: Any) -> _Judge | None:
+        """Validation rows: those given, or some of the training rows, which then lose their weight."""
         metric = self._metric(self.metric or (None if posed.target.numeric else "auc"), posed.target)
-        others: HeldOutRows | _Part
-        if eval_set is None:
-            posed, others = self._held_out(posed, metric)
-            parts: tuple[Any, ...] = (others, self._labels(posed)[others.rows], None)
-        else:
-            X_val, y_val, qid = check_eval_set(self, eval_set, qid=metric.name if metric.grouped else True)
-            parts = (HeldOutRows(posed.learners, X_val), y_val, qid)
-        posed = replace(posed, gram=posed.learners.design.gram(posed.share))
-        best = self.choice_
-        figures: dict[Choice, float] = {}
+        if eval_set is not None:
+            X, y, qid = check_eval_set(self, eval_set, qid=metric.name if metric.grouped else True)
+            return _Judge(posed, HeldOutRows(posed.learners, X), y, qid, metric)
+        if metric.grouped and self.tune:
+            raise ValueError(f"{metric.name} compares the rows of a query: give eval_set=(X, y, qid) to tune by it.")
+        if metric.grouped:
+            metric = self._metric(None, posed.target)
+        n = len(posed.weights)
+        drawn = check_random_state(self.random_state).permutation(n)[: max(1, int(self.validation_fraction * n))]
+        rows = np.sort(drawn)
+        weights = posed.weights.copy()
+        weights[rows] = 0.0
+        left = posed.targets[weights > 0]
+        if not len(left) or (not posed.target.numeric and len(np.unique(left)) < 2):
+            return None
+        y = posed.target.decode(posed.targets * self._unit + self._mean)[rows]
+        if not posed.target.numeric and len(np.unique(y)) < 2:
+            return None
+        return _Judge(replace(posed, weights=weights), _Part(posed.learners.design, rows), y, None, metric)
 
-        def figure(choice: Choice) -> float:
+    def _tuned(self, judge: _Judge) -> Choice:
+        """One setting after the other, each at its best on validation data with algorithm 2 alone (paper 3.4)."""
+        posed = replace(judge.posed, gram=judge.posed.learners.design.gram(judge.posed.share))
+        best = self.choice_
+        figures: dict[Choice, tuple[float, float]] = {}
+
+        def figure(choice: Choice) -> tuple[float, float]:
             if choice not in figures:
-                figures[choice] = self._figure(posed, choice, metric, *parts)
+                figures[choice] = judge.figure(self._hard(posed, self._initialised(posed, choice)))
             return figures[choice]
 
         for name, values in TRIED.items():
@@ -154,59 +204,71 @@ class _Cronus(GraphEstimator):
             best = max([best, *(replace(best, **{name: v}) for v in values)], key=figure)
         return best
 
-    def _held_out(self, posed: Posed, metric: Metric) -> tuple[Posed, _Part]:
-        """Some rows lose their weight: what is learned does not see them."""
-        if metric.grouped:
-            raise ValueError(f"{metric.name} compares the rows of a query: give eval_set=(X, y, qid) to tune by it.")
-        n = len(posed.weights)
-        drawn = check_random_state(self.random_state).permutation(n)[: max(1, int(self.validation_fraction * n))]
-        rows = np.sort(drawn)
-        weights = posed.weights.copy()
-        weights[rows] = 0.0
-        left = posed.targets[weights > 0]
-        if not len(left) or (not posed.target.numeric and len(np.unique(left)) < 2):
-            raise ValueError("Too few rows to hold some out for tune=True. Give eval_set=(X, y), or tune=False.")
-        return replace(posed, weights=weights), _Part(posed.learners.design, rows)
-
-    def _labels(self, posed: Posed) -> np.ndarray:
-        """y again."""
-        return posed.target.decode(posed.targets * self._unit + self._mean)
-
-    def _figure(self, posed: Posed, choice: Choice, metric: Metric, others: Any, y: Any, qid: Any) -> float:
-        """A metric (the larger, the better) of the initialisation; orders are by stage first, then by score."""
-        _, scorers, reading = self._hard(posed, self._initialised(posed, choice))
-        inside, scores, stage = np.ones(len(y), bool), np.zeros(len(y)), np.zeros(len(y))
-        for k, scorer in enumerate(scorers):
-            here = others.scores(scorer.beta)[:, 0]
-            scores[inside], stage[inside] = here[inside] + scorer.bias[0], k
-            inside &= here > scorer.threshold
-        if metric.input == "score":
-            scores = stage + 0.49 * scores / (1.0 + np.abs(scores))
-            reading = replace(reading, matrix=np.eye(1), offset=np.zeros(1))
-        return posed.target.measure(metric, y, scores[:, None], reading, qid)
-
     # ---- the plan ---------------------------------------------------------------------------------------------
 
-    def _hard(self, posed: Posed, cascade: SoftCascade) -> tuple[GateGraph, list[Scorer], Reading]:
-        """The stages that are left when those that reject no training row are taken out, and how they are read."""
+    def _hard(self, posed: Posed, cascade: SoftCascade) -> _Hard:
+        """The stages that are left when those that reject no training row are taken out, and how they are read.
+
+        A last stage without weights would give all survivors one score: then the last live stage answers them.
+        """
         design, present = posed.learners.design, posed.weights > 0
         inside, scores, scorers = present, np.zeros(len(present)), []
-        for k, stage in enumerate(cascade.stages):
+        alive = [k for k, stage in enumerate(cascade.stages) if not stage.is_dummy] or [cascade.last]
+        for k in alive:
+            stage = cascade.stages[k]
             routing = design.scores(stage.beta)
             goes_on = inside & (routing > stage.threshold)
-            if k < cascade.last and (stage.is_dummy or goes_on.sum() == inside.sum()):
+            if k < alive[-1] and goes_on.sum() == inside.sum():
                 continue
             scores[inside] = (routing + stage.bias)[inside]
             scorers.append(
                 Scorer(stage.beta[:, None].copy(), np.array([stage.bias]), stage.beta.copy(), stage.threshold)
             )
             inside = goes_on
+        graph = GateGraph.cascade(len(scorers))
         if posed.target.numeric:
             mean = np.array([self._mean])
-            return GateGraph.cascade(len(scorers)), scorers, Reading("identity", np.array([[self._unit]]), mean, mean)
+            return _Hard(graph, scorers, Reading("identity", np.array([[self._unit]]), mean, mean))
         seen = replace(posed, targets=posed.targets[present], weights=posed.weights[present])
         seen = replace(seen, emphasis=posed.emphasis[present])
-        return GateGraph.cascade(len(scorers)), scorers, self._reading(seen, scores[present, None])
+        return _Hard(graph, scorers, self._reading(seen, scores[present, None]))
+
+
+@dataclass(frozen=True)
+class _Hard:
+    """A cascade as the plan will have it."""
+
+    graph: GateGraph
+    scorers: list[Scorer]
+    reading: Reading
+
+
+@dataclass(frozen=True)
+class _Judge:
+    """Validation rows, what is measured on them, and the data without them."""
+
+    posed: Posed
+    rows: HeldOutRows | _Part
+    y: np.ndarray
+    qid: np.ndarray | None
+    metric: Metric
+
+    def figure(self, hard: _Hard) -> tuple[float, float]:
+        """The metric (the larger, the better), then minus the mean cost; orders are by stage first, then by score."""
+        inside, scores, stage = np.ones(len(self.y), bool), np.zeros(len(self.y)), np.zeros(len(self.y), np.intp)
+        for k, scorer in enumerate(hard.scorers):
+            here = self.rows.scores(scorer.beta).reshape(len(self.y))
+            scores[inside], stage[inside] = here[inside] + scorer.bias[0], k
+            inside &= here > scorer.threshold
+        reading = hard.reading
+        if self.metric.input == "score":
+            scores = stage + 0.49 * scores / (1.0 + np.abs(scores))
+            reading = replace(reading, matrix=np.eye(1), offset=np.zeros(1))
+        learners = self.posed.learners
+        used = [np.flatnonzero(scorer.beta[:, 0]) for scorer in hard.scorers]
+        costs = np.array([learners.price(np.unique(np.concatenate(used[: k + 1]))) for k in range(len(used))])
+        figure = self.posed.target.measure(self.metric, self.y, scores[:, None], reading, self.qid)
+        return figure, -float(costs[stage].mean())
 
 
 class _Part:
@@ -241,13 +303,15 @@ class CronusRegressor(PlanRegressor, _Cronus):
         rho_last: float | None = None,
         inflation: float = 1.3,
         keep: float = 0.85,
+        steepness: float | Sequence[float] = SHARPENING,
+        reweight: bool = True,
         optimise: bool = True,
         tune: bool = False,
         validation_fraction: float = 0.25,
         metric: str | Metric | None = None,
         max_iter: int = 5,
         tol: float = 1e-3,
-        random_state: Any = None,
+        random_state: Any = 0,
     ) -> None:
         self.costs = costs
         self.tradeoff = tradeoff
@@ -257,6 +321,8 @@ class CronusRegressor(PlanRegressor, _Cronus):
         self.rho_last = rho_last
         self.inflation = inflation
         self.keep = keep
+        self.steepness = steepness
+        self.reweight = reweight
         self.optimise = optimise
         self.tune = tune
         self.validation_fraction = validation_fraction
@@ -290,13 +356,15 @@ class CronusClassifier(TwoClasses, _Cronus):
         rho_last: float | None = None,
         inflation: float = 1.3,
         keep: float = 0.85,
+        steepness: float | Sequence[float] = SHARPENING,
+        reweight: bool = True,
         optimise: bool = True,
         tune: bool = False,
         validation_fraction: float = 0.25,
         metric: str | Metric | None = None,
         max_iter: int = 5,
         tol: float = 1e-3,
-        random_state: Any = None,
+        random_state: Any = 0,
     ) -> None:
         self.costs = costs
         self.tradeoff = tradeoff
@@ -307,6 +375,8 @@ class CronusClassifier(TwoClasses, _Cronus):
         self.rho_last = rho_last
         self.inflation = inflation
         self.keep = keep
+        self.steepness = steepness
+        self.reweight = reweight
         self.optimise = optimise
         self.tune = tune
         self.validation_fraction = validation_fraction

@@ -1,19 +1,19 @@
 """Cronus (Chen, Xu, Weinberger, Chapelle, Kedem, AISTATS 2012): a cascade of re-weighted learners.
 
-    Σ_i ω_i Σ_k q_i^k ½(y_i − f^k(x_i))² + Σ_k ρ_k Σ_t |β_t^k|
+    Σ_i ω_i Σ_k q_i^k ½(y_i − f^k(x_i))² + Σ_k d_k ρ_k Σ_t |β_t^k|
         + λ [ Σ_t e_t √(Σ_k (d_k β_t^k)²) + Σ_a c_a √(Σ_k Σ_t N_at (d_k β_t^k)²) ]
 
-Rows go on from stage k with probability σ(γ_k(h β^k − θ^k)); q^k is the probability of leaving there, d_k the share of
+Rows go on from stage k with probability s^k; q^k is the probability of leaving there, d_k the share of
 rows that come to it. Unlike CSTC, a stage's weights count in the cost with the share of rows that meet them, inside the
 root. f^k = h β^k + b^k, the intercept is free. A stage that rejects nobody is a dummy: no weights, θ = −∞.
 
-γ_k is the steepness over the std of the stage's scores when it was found. The paper has one γ for all, which says
-little of who goes where if a class is rare and weights are shrunk: then scores hardly vary.
+Rows go on with σ(γ(h β^k − θ^k)), one γ for all as in the paper: absolute, for targets ±1 or of unit variance. Ours:
+ρ_k counts with d_k, like the loss of stage k. In the paper it does not, so the weights of the last stage become zero
+first and all survivors tie.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -39,6 +39,7 @@ from miserly.solvers import (
 
 NEGLIGIBLE = 1e-10
 STEPS = 8
+HARD = 50.0  # over the deviation of a stage's scores: nearly all rows are on one side
 
 
 @dataclass(frozen=True)
@@ -51,16 +52,16 @@ class CascadeTask:
     share: Floats
     norm: AcquisitionNorm
     rhos: tuple[float, ...]
+    reweight: bool = True
 
 
 @dataclass
 class Stage:
-    """Weights of standardised columns, intercept, threshold, and the std of scores that steepness is relative to."""
+    """Weights of standardised columns, intercept and threshold."""
 
     beta: Floats
     bias: float
     threshold: float = -np.inf
-    std: float = 1.0
 
     @property
     def is_dummy(self) -> bool:
@@ -97,15 +98,16 @@ class SoftCascade:
     def objective(self) -> float:
         """The value of the whole, equation (8)."""
         expected = self.traversal.loss_from(0, self.loss, at_exit=True)
-        size = sum(rho * float(np.abs(stage.beta).sum()) for rho, stage in zip(self.task.rhos, self.stages))
+        sizes = [float(np.abs(stage.beta).sum()) for stage in self.stages]
+        size = sum(rho * d * each for rho, d, each in zip(self.task.rhos, self.d, sizes))
         return float(self.task.omega @ expected) + size + float(self.task.norm.value(self.squares()))
 
-    def refresh(self, k: int) -> None:
+    def refresh(self, k: int, steepness: float | None = None) -> None:
         """What the rows meet at stage k and after, when k has changed."""
         stage = self.stages[k]
         scores = self.task.design.scores(stage.beta)
         if k < self.last:
-            self.traversal.set(k, soft_gate(scores, stage.threshold, self.steepness / stage.std))
+            self.traversal.set(k, soft_gate(scores, stage.threshold, steepness or self.steepness))
         self.loss[k] = 0.5 * (scores + stage.bias - self.task.y) ** 2
         for j in range(k + 1, self.last + 1):
             self.d[j] = float(self.task.share @ self.traversal.reach(j))
@@ -119,14 +121,13 @@ class SoftCascade:
     # ---- algorithm 2 ------------------------------------------------------------------------------------------
 
     @classmethod
-    def initialise(
-        cls, task: CascadeTask, steepness: float, inflation: float, keep: float, gram: Floats | None = None
-    ) -> SoftCascade:
+    def initialise(cls, task: CascadeTask, inflation: float, keep: float, gram: Floats | None = None) -> SoftCascade:
         """Each stage in closed form as if it were the last, with λ_k = λ δ^(K−k); then a threshold that keeps a share.
 
-        A stage without weights lets everybody pass. `gram` is the first stage's Gram matrix if it is known.
+        A stage without weights lets everybody pass. `gram` is the first stage's Gram matrix if it is known. Gates are
+        practically hard here, so that d_k is the share that was asked for; `sharpen` gives them another steepness.
         """
-        cascade = cls(task, steepness)
+        cascade = cls(task, HARD)
         for k in range(cascade.last + 1):
             norm = task.norm.times(inflation ** (cascade.last - k))
             stage = cascade._pretend_last(k, norm, gram if k == 0 else None)
@@ -134,8 +135,9 @@ class SoftCascade:
             if k < cascade.last and not stage.is_dummy:
                 weight, scores = task.share * cascade.traversal.reach(k), task.design.scores(stage.beta)
                 stage.threshold = weighted_quantile(scores, weight, 1.0 - keep)
-                stage.std = weighted_deviation(scores, weight) or 1.0
-            cascade.refresh(k)
+                cascade.refresh(k, HARD / (_deviation(scores, weight) or 1.0))
+            else:
+                cascade.refresh(k)
         return cascade
 
     def _pretend_last(self, k: int, norm: AcquisitionNorm, gram: Floats | None) -> Stage:
@@ -147,8 +149,10 @@ class SoftCascade:
         sums = task.design.sums(np.column_stack([weight, weight * (task.y - mean)]))
         centre = sums[:, 0] / total
         A = (task.design.gram(weight) if gram is None else gram) - total * np.outer(centre, centre)
-        problem = MixedNorm(A, sums[:, 1:], norm, task.rhos[k], d=float(self.d[k]), base=self.squares())
-        beta = problem.sharp().beta[:, 0]
+        problem = MixedNorm(
+            A, sums[:, 1:], norm, task.rhos[k] * float(self.d[k]), d=float(self.d[k]), base=self.squares()
+        )
+        beta = (problem.reweighted() if task.reweight else problem.run()).beta[:, 0]
         return Stage(beta, mean - float(centre @ beta))
 
     # ---- algorithm 1 ------------------------------------------------------------------------------------------
@@ -184,7 +188,7 @@ class StageProblem:
     def __init__(self, cascade: SoftCascade, k: int) -> None:
         task, stage = cascade.task, cascade.stages[k]
         self.cascade, self.k, self.stage, self.task = cascade, k, stage, task
-        self.is_last, self.steepness = k == cascade.last, cascade.steepness / stage.std
+        self.is_last, self.steepness = k == cascade.last, cascade.steepness
         self.columns = np.flatnonzero(stage.beta)
         reach = cascade.traversal.reach(k)
         weight = np.maximum(task.omega, task.share) * reach
@@ -205,7 +209,10 @@ class StageProblem:
         self.later_squares = np.array([cascade.stages[j].beta ** 2 for j in self.later]).reshape(
             len(self.later), task.design.n_columns
         )
-        self.d, self.rho = float(cascade.d[k]), task.rhos[k]
+        self.d = float(cascade.d[k])
+        self.rho = task.rhos[k] * self.d
+        sizes = [float(np.abs(cascade.stages[j].beta).sum()) for j in self.later]
+        self.later_sizes = np.array([task.rhos[j] * size for j, size in zip(self.later, sizes)])
         self.at = np.concatenate([stage.beta[self.columns], [stage.bias, stage.threshold]])
         self.majorise(self.at)
 
@@ -226,7 +233,8 @@ class StageProblem:
         squares = self._squares(beta, shares)
         value += self._norm + 0.5 * float(self._slopes @ squares) - self._at_norm
         value += self._least + 0.5 * float(self._shrink @ beta**2)
-        gate_slope = gate_slope + (shares * (self.later_squares @ self._slopes)) @ self.coming
+        value += float(shares @ self.later_sizes)
+        gate_slope = gate_slope + (shares * (self.later_squares @ self._slopes) + self.later_sizes) @ self.coming
         a = gate_slope * self.steepness * s * (1.0 - s)
         slope = self.Z.sums(residual + a) + (self._shrink + self.d**2 * self._slopes[self.columns]) * beta
         self._gate_curvature, self._here = np.abs((1.0 - 2.0 * s) * a) * self.steepness, self.loss_weight * (1.0 - s)
@@ -235,8 +243,10 @@ class StageProblem:
     def value(self, v: Floats) -> float:
         """The part of the objective itself that depends on this stage."""
         s = self._gate(v)
-        squares = self._squares(v[:-2], self.coming @ s)
-        return self._expected(v, s)[0] + self.rho * float(np.abs(v[:-2]).sum()) + float(self.task.norm.value(squares))
+        shares = self.coming @ s
+        squares = self._squares(v[:-2], shares)
+        sizes = self.rho * float(np.abs(v[:-2]).sum()) + float(shares @ self.later_sizes)
+        return self._expected(v, s)[0] + sizes + float(self.task.norm.value(squares))
 
     def _gate(self, v: Floats) -> Floats:
         if self.is_last:
@@ -310,7 +320,6 @@ def weighted_quantile(values: Floats, weights: Floats, share: float) -> float:
     return float(0.5 * (ordered[place] + higher[0])) if len(higher) else float(ordered[place])
 
 
-def weighted_deviation(values: Floats, weights: Floats) -> float:
-    """The deviation of values under weights."""
+def _deviation(values: Floats, weights: Floats) -> float:
     mean = float(weights @ values) / float(weights.sum())
-    return math.sqrt(float(weights @ (values - mean) ** 2) / float(weights.sum()))
+    return float(np.sqrt(weights @ (values - mean) ** 2 / weights.sum()))

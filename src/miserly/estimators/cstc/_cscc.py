@@ -52,6 +52,7 @@ class CSCCClassifier(PlanClassifier, GraphEstimator):
         "max_iter": [constraints.at_least(0)],
         "tol": [constraints.not_negative()],
         "metric": [str, Metric, None],
+        "reweight": ["boolean"],
     }
 
     def __init__(
@@ -68,6 +69,7 @@ class CSCCClassifier(PlanClassifier, GraphEstimator):
         max_iter: int = 10,
         tol: float = 1e-3,
         metric: str | Metric | None = None,
+        reweight: bool = True,
     ) -> None:
         self.costs = costs
         self.tradeoff = tradeoff
@@ -81,6 +83,7 @@ class CSCCClassifier(PlanClassifier, GraphEstimator):
         self.max_iter = max_iter
         self.tol = tol
         self.metric = metric
+        self.reweight = reweight
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, eval_set: Any = None, backend: Any = None) -> Self:
         """Learn. With `eval_set`, (X, y) or (X, y, qid), the candidate that is best by `metric` there is kept.
@@ -110,6 +113,7 @@ class CSCCClassifier(PlanClassifier, GraphEstimator):
             at_exit=True,
             min_rows=self.min_samples_leaf / float(posed.weights.sum()),
             steepness=None if isinstance(self.steepness, str) else float(self.steepness),
+            reweight=bool(self.reweight),
         )
         soft = SoftGraph.initialise(task, GateGraph.cascade(self.n_stages))
         two = len(self.classes_) == 2

@@ -53,6 +53,7 @@ class _CSTC(GraphEstimator):
         "max_iter": [constraints.at_least(0)],
         "tol": [constraints.not_negative()],
         "metric": [str, Metric, None],
+        "reweight": ["boolean"],
     }
 
     def __init__(
@@ -68,6 +69,7 @@ class _CSTC(GraphEstimator):
         max_iter: int = 10,
         tol: float = 1e-3,
         metric: str | Metric | None = None,
+        reweight: bool = True,
     ) -> None:
         self.costs = costs
         self.tradeoff = tradeoff
@@ -80,6 +82,7 @@ class _CSTC(GraphEstimator):
         self.max_iter = max_iter
         self.tol = tol
         self.metric = metric
+        self.reweight = reweight
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, eval_set: Any = None, backend: Any = None) -> Self:
         """Learn. With `eval_set`, (X, y) or (X, y, qid), nodes that do not help `metric` there are pruned.
@@ -147,6 +150,7 @@ class _CSTC(GraphEstimator):
             rho=float(self.rho) * posed.std,
             min_rows=self.min_samples_leaf / float(posed.weights.sum()),
             steepness=None if isinstance(self.steepness, str) else float(self.steepness),
+            reweight=bool(self.reweight),
         )
 
     def _validation(self, posed: Posed, eval_set: Any) -> ValidationRows:

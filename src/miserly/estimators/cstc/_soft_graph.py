@@ -60,6 +60,7 @@ class GraphTask:
     at_exit: bool = False
     min_rows: float = 0.0
     steepness: float | None = None
+    reweight: bool = True
 
 
 @dataclass
@@ -176,7 +177,7 @@ class SoftGraph:
         A, b, centre, mean = moments(task, weight, gram)
         base = self.path_squares(k)
         problem = MixedNorm(A, b, task.norm, task.rho, float(task.share @ reach), base=base)
-        beta = problem.sharp(start).beta
+        beta = (problem.reweighted(start) if task.reweight else problem.run_from(start)).beta
         node = Classifier(beta, mean - centre @ beta, _direction(A, beta))
         kept = node.columns
         node.known, node.gram, node.centre = kept, A[np.ix_(kept, kept)], centre[kept]
