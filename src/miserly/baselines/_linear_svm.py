@@ -9,7 +9,7 @@ import numpy as np
 from miserly.baselines._linear import LinearPlan, calibrated, log_odds, signs, standard
 from miserly.costs import CostTable
 from miserly.estimators import PlanClassifier, constraints
-from miserly.solvers import newton_svm
+from miserly.solvers import blas_threads, newton_svm
 
 
 class LinearSVM(PlanClassifier, LinearPlan):
@@ -35,7 +35,8 @@ class LinearSVM(PlanClassifier, LinearPlan):
         self.classes_ = self._find_classes(y)
         targets, costs = signs(y, self.classes_), self._bound_costs()
         data = standard(X, weights)
-        found = [newton_svm(data.Z, target, float(self.C), weights) for target in targets.T]
+        with blas_threads(data.Z.size):
+            found = [newton_svm(data.Z, target, float(self.C), weights) for target in targets.T]
         w, b = np.column_stack([w for w, _, _ in found]), np.array([b for _, b, _ in found])
         self.n_iter_ = max(steps for _, _, steps in found)
         scale, offset = calibrated(data.Z @ w + b, targets, weights)

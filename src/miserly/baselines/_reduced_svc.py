@@ -22,7 +22,7 @@ from miserly.baselines._linear import calibrated, log_odds, signs
 from miserly.costs import CostTable
 from miserly.estimators import KernelClassifier, constraints, dense_rows
 from miserly.plan import Node, Plan
-from miserly.solvers import KernelFunction, newton_svm
+from miserly.solvers import KernelFunction, blas_threads, newton_svm
 
 JITTER = 1e-8
 
@@ -76,10 +76,11 @@ class ReducedSVC(KernelClassifier):
         drawn = check_random_state(self.random_state).permutation(X.shape[0])
         m = min(int(self.n_vectors), X.shape[0])
         search = _Search(kernel, X, targets, weights, float(self.C))
-        if self.selection == "random":
-            search.take(drawn[:m])
-        else:
-            search.choose(drawn, m, int(self.n_candidates))
+        with blas_threads(X.shape[0] * m):
+            if self.selection == "random":
+                search.take(drawn[:m])
+            else:
+                search.choose(drawn, m, int(self.n_candidates))
         self.plan_ = self._one_node(kernel, search, log_odds(targets, weights))
         return self
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from miserly._typing import Floats
 from miserly.baselines._tiered_cascade import Loss, Stages, fit_stages
 from miserly.estimators import DICTIONARY, GraphEstimator, Learners, Posed, TwoClasses, constraints
+from miserly.solvers import blas_threads
 
 MOST_STAGES = 5
 
@@ -59,7 +60,8 @@ class TieredCascade(TwoClasses, GraphEstimator):
     def _stages(self, posed: Posed, tiers: Tiers, loss: Loss, penalty: Floats, bias: float) -> Stages:
         first = np.full(len(tiers.limits), bias)
         design = posed.learners.design
-        found = fit_stages(design, tiers.allowed, loss, penalty, first, self.max_iter, self.tol)
+        with blas_threads(posed.n_cells):
+            found = fit_stages(design, tiers.allowed, loss, penalty, first, self.max_iter, self.tol)
         self.n_stages_, self.n_iter_ = len(tiers.limits), found.n_iter
         return found
 

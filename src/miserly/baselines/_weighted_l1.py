@@ -34,7 +34,7 @@ from miserly.baselines._linear import (
 from miserly.baselines._standard import Standard
 from miserly.costs import CostTable
 from miserly.estimators import PlanClassifier, PlanRegressor, constraints
-from miserly.solvers import discriminant
+from miserly.solvers import blas_threads, discriminant
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,9 @@ class _CostWeightedL1(LinearPlan):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Choose features and weigh them."""
-        self._solve(self._pose(X, y, sample_weight), None)
+        problem = self._pose(X, y, sample_weight)
+        with blas_threads(problem.data.Z.size):
+            self._solve(problem, None)
         return self
 
     def path(self, X: Any, y: Any, tradeoffs: Iterable[float] | None = None, sample_weight: Any = None) -> list[Self]:

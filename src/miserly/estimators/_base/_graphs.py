@@ -38,6 +38,11 @@ class Posed:
     gram: Floats | None = None
 
     @property
+    def n_cells(self) -> int:
+        """How many numbers the design has."""
+        return self.learners.design.n_rows * self.learners.design.n_columns
+
+    @property
     def share(self) -> Floats:
         """Row weights of the cost; they add up to one."""
         return self.weights / self.weights.sum()

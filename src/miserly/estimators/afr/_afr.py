@@ -39,7 +39,7 @@ from miserly.estimators._base import Anytime, PlanClassifier, check_eval_set, co
 from miserly.estimators.afr._nested_svm import NestedSVM
 from miserly.kernels.threads import threads
 from miserly.plan import EXIT, Node, Plan, stack_trees
-from miserly.solvers import Inside, minimise, platt
+from miserly.solvers import Inside, blas_threads, minimise, platt
 
 Table = dict[str, np.ndarray]
 START_RATE = 0.1
@@ -433,7 +433,7 @@ class AFRClassifier(Anytime, PlanClassifier):
             y, mu = np.concatenate([y, y_held]), np.concatenate([mu, np.ones(len(y_held))])
         held_out = np.ascontiguousarray(held_out.toarray() if issparse(held_out) else held_out)
         positive = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
-        with threads(self.n_jobs, X.shape[0] * X.shape[1]):
+        with threads(self.n_jobs, X.shape[0] * X.shape[1]), blas_threads():
             data = bin_data(X, self.max_bins, n_jobs=self.n_jobs)
             data = BinnedData(data.words[:, seen], data.cuts, data.n_bins)
             machines = [

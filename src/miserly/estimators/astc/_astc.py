@@ -33,7 +33,7 @@ from miserly.estimators._base import DICTIONARY, LearnerEstimator, Learners, Pla
 from miserly.estimators.astc._selection import Selection
 from miserly.kernels.threads import threads
 from miserly.plan import Gate, Node, Plan
-from miserly.solvers import platt, softmax_scaling
+from miserly.solvers import blas_threads, platt, softmax_scaling
 
 SAME = 1e-9
 NOTHING = 1e-14
@@ -103,7 +103,8 @@ class _ASTC(LearnerEstimator):
         nodes: list[Node | None] = []
         learners, y, target, weight = self._ready(X, y, sample_weight, backend)
         targets = target.encode(y)
-        with closing(learners.design), threads(None, len(weight) * self.n_features_in_):
+        cells = len(weight) * self.n_features_in_
+        with closing(learners.design), threads(None, cells), blas_threads(cells):
             grower = _Grower(self, learners, targets, weight)
             self._append_nodes(grower.grow(), learners, grower, nodes)
         self.plan_ = self._plan(learners, tuple(node for node in nodes if node), targets, weight)

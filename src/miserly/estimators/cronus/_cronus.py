@@ -34,7 +34,7 @@ from miserly.estimators._base import (
 )
 from miserly.estimators.cronus._soft_cascade import CascadeTask, SoftCascade
 from miserly.metrics import Metric
-from miserly.solvers import Design, GateGraph
+from miserly.solvers import Design, GateGraph, blas_threads
 
 SHARPENING = (5.0, 15.0, 50.0)  # at 50, the paper's, gradients vanish: softer gates come first
 
@@ -87,7 +87,7 @@ class _Cronus(GraphEstimator):
         A `backend` holds remote rows; for Dask collections it is found.
         """
         posed = self._scaled(self._pose(X, y, sample_weight, backend))
-        with closing(posed.learners.design):
+        with closing(posed.learners.design), blas_threads(posed.n_cells):
             self._solve(posed, eval_set)
         return self
 
@@ -101,12 +101,13 @@ class _Cronus(GraphEstimator):
                 raise ValueError("Too few rows to hold some out for tune=True. Give eval_set=(X, y), or tune=False.")
             self.choice_ = self._tuned(judge)
         schedule = tuple(float(g) for g in np.atleast_1d(self.steepness)) if self.optimise and self.max_iter else ()
+        tried: list[list[float]] = []
         if schedule and judge is not None and eval_set is None:  # rows held out say how far to go, then all are used
-            _, _, best = self._descended(judge.posed, schedule, judge)
+            _, tried, best = self._descended(judge.posed, schedule, judge)
             schedule = schedule[:best]
         hard, self.objective_, best = self._descended(posed, schedule, judge if eval_set is not None else None)
         self.steepness_ = schedule[best - 1] if best else None
-        self.n_iter_ = sum(len(values) - 1 for values in self.objective_)
+        self.n_iter_ = sum(len(values) - 1 for values in (*tried, *self.objective_))
         self.n_stages_ = len(hard.scorers)
         tiers = list(range(len(hard.scorers)))
         self.plan_ = self._graph_plan(posed, hard.graph, hard.scorers, hard.reading, tiers)

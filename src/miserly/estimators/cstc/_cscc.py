@@ -25,7 +25,7 @@ from miserly.estimators._base import (
 from miserly.estimators.cstc._search import SHARPENING, Search, ValidationRows, anneal
 from miserly.estimators.cstc._soft_graph import GraphTask, SoftGraph
 from miserly.metrics import Metric
-from miserly.solvers import GateGraph
+from miserly.solvers import GateGraph, blas_threads
 
 
 class CSCCClassifier(PlanClassifier, GraphEstimator):
@@ -92,7 +92,7 @@ class CSCCClassifier(PlanClassifier, GraphEstimator):
         first stages. A `backend` holds remote rows; for Dask collections it is found.
         """
         posed = self._pose(X, y, sample_weight, backend)
-        with closing(posed.learners.design):
+        with closing(posed.learners.design), blas_threads(posed.n_cells):
             self._solve(posed, None if eval_set is None else self._validation(posed, eval_set))
         return self
 

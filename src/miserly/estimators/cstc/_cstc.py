@@ -34,7 +34,7 @@ from miserly.estimators._base import (
 from miserly.estimators.cstc._search import SHARPENING, Search, ValidationRows, anneal
 from miserly.estimators.cstc._soft_graph import Classifier, GraphTask, SoftGraph
 from miserly.metrics import Metric
-from miserly.solvers import GateGraph
+from miserly.solvers import GateGraph, blas_threads
 
 
 class _CSTC(GraphEstimator):
@@ -90,7 +90,7 @@ class _CSTC(GraphEstimator):
         A `backend` holds the rows held_out; for Dask collections it is found.
         """
         posed = self._pose(X, y, sample_weight, backend)
-        with closing(posed.learners.design):
+        with closing(posed.learners.design), blas_threads(posed.n_cells):
             self._solve(posed, None if eval_set is None else self._validation(posed, eval_set), None)
         return self
 
@@ -112,7 +112,7 @@ class _CSTC(GraphEstimator):
         posed = first._pose(X, y, sample_weight, backend)
         values = first.suggest_grid(y) if tradeoffs is None else np.asarray(list(tradeoffs), float)
         models, starts = [], None
-        with closing(posed.learners.design) as design:
+        with closing(posed.learners.design) as design, blas_threads(posed.n_cells):
             posed = replace(posed, gram=design.gram(posed.share))
             validation = None if eval_set is None else first._validation(posed, eval_set)
             for value in np.sort(values):

@@ -36,7 +36,7 @@ from miserly.estimators.cvm._kernel_machine import KernelMachine, from_svc
 from miserly.estimators.cvm._libsvm import read_libsvm, write_libsvm
 from miserly.estimators.cvm._matching import Moved
 from miserly.plan import EXIT, Gate, Node, Plan, probabilities
-from miserly.solvers import common_temperature, temperature
+from miserly.solvers import blas_threads, common_temperature, temperature
 
 RATIO = 0.1
 HELD_OUT = 0.2
@@ -157,7 +157,8 @@ class CompressedSVC(KernelClassifier):
             honest = self._trained(X, codes, weight, known)
         shares = np.bincount(codes, weight).astype(np.float64)
         points = _points(X, codes, weight, svc.support_, rng)
-        return self._compress(from_svc(svc), (X[new], codes[new], honest), shares, rng, points)
+        with blas_threads(X.shape[0] * X.shape[1]):
+            return self._compress(from_svc(svc), (X[new], codes[new], honest), shares, rng, points)
 
     @classmethod
     def from_sklearn(cls, svc: SVC, X: Any = None, **parameters: Any) -> Self:
