@@ -40,7 +40,7 @@ SHARPENING = (5.0, 15.0, 50.0)  # at 50, the paper's, gradients vanish: softer g
 
 
 @dataclass(frozen=True)
-class Choice:
+class StageSettings:
     """What the fast initialisation is asked about: ρ of all stages but the last, of the last, δ, and ω⁺/ω⁻."""
 
     rho: float
@@ -94,7 +94,7 @@ class _Cronus(GraphEstimator):
     def _solve(self, posed: Posed, eval_set: Any) -> None:
         """Both algorithms, and the plan of what is best on validation rows."""
         rho_last = self.rho if self.rho_last is None else self.rho_last
-        self.choice_ = Choice(float(self.rho), float(rho_last), float(self.inflation))
+        self.choice_ = StageSettings(float(self.rho), float(rho_last), float(self.inflation))
         judge = self._judge(posed, eval_set)
         if self.tune:
             if judge is None:
@@ -139,7 +139,7 @@ class _Cronus(GraphEstimator):
 
     # ---- the two algorithms -----------------------------------------------------------------------------------
 
-    def _initialised(self, posed: Posed, choice: Choice) -> SoftCascade:
+    def _initialised(self, posed: Posed, choice: StageSettings) -> SoftCascade:
         """Algorithm 2. Targets have unit deviation here, so λ, which is per unit of loss, is divided by it."""
         positive = posed.targets[:, 0] > 0
         emphasis = posed.emphasis * np.where(positive, choice.positive_weight, 1.0)
@@ -188,13 +188,13 @@ class _Cronus(GraphEstimator):
             return None
         return _Judge(replace(posed, weights=weights), _Part(posed.learners.design, rows), y, None, metric)
 
-    def _tuned(self, judge: _Judge) -> Choice:
+    def _tuned(self, judge: _Judge) -> StageSettings:
         """One setting after the other, each at its best on validation data with algorithm 2 alone (paper 3.4)."""
         posed = replace(judge.posed, gram=judge.posed.learners.design.gram(judge.posed.share))
         best = self.choice_
-        figures: dict[Choice, tuple[float, float]] = {}
+        figures: dict[StageSettings, tuple[float, float]] = {}
 
-        def figure(choice: Choice) -> tuple[float, float]:
+        def figure(choice: StageSettings) -> tuple[float, float]:
             if choice not in figures:
                 figures[choice] = judge.figure(self._hard(posed, self._initialised(posed, choice)))
             return figures[choice]
