@@ -8,7 +8,7 @@ from browser import axe_source, chromium, screenshot
 from sweeps import mail, search, triage
 
 from miserly.frontiers import figure
-from miserly.report import write_report
+from miserly.report import protocol, write_report
 
 RUNS = {"triage": triage, "mail": mail, "search": search}
 EACH = ["triage", "mail", pytest.param("search", marks=pytest.mark.slow)]
@@ -286,7 +286,7 @@ def test_axe_finds_nothing_serious(opened, name, size, scheme):
 def test_the_whole_page_by_keyboard(opened):
     page = opened("triage")
     names = []
-    for _ in range(12):
+    for _ in range(14):
         page.keyboard.press("Tab")
         names.append(page.evaluate("document.activeElement.id || document.activeElement.textContent"))
     assert names[0] == "Skip to the figures"
@@ -342,3 +342,13 @@ def test_a_loss_stands_in_the_headline(opened, pages):
     assert page.locator("#verdict.warns").is_visible()
     assert page.inner_text("#change").startswith("+"), "a higher squared error"
     assert "constant prediction" in page.inner_text("#frontier").lower()
+
+
+def test_the_protocol_is_that_of_the_library(opened, pages):
+    page, run = opened("mail"), pages[1]["mail"][0]
+    found = protocol(run.chosen.model.plan_, run.rows)
+    assert page.locator("#order").is_visible() == bool(found.n_questions)
+    if found.n_questions:
+        assert page.inner_text("#order-lead") == found.headline()
+        assert page.locator("#protocol .predicts").count() == sum(not s.question for s in found.steps)
+    assert opened("search").locator("#order").is_hidden(), "lists are not ordered by a protocol"

@@ -12,13 +12,22 @@ from miserly.cli.options import FILE, json_option, print_json
 
 @click.command()
 @click.argument("plan", type=FILE)
+@click.option("--rows", type=FILE, default=None, help="Other rows than those of training: prints a protocol.")
+@click.option("--label", default=None, metavar="COLUMN", help="The label's column in ROWS.")
+@click.option("--markdown", is_flag=True, help="The protocol as Markdown.")
 @click.option("--dot", is_flag=True, help="The graph in Graphviz's language instead.")
 @json_option
-def explain(plan: Path, dot: bool, as_json: bool) -> None:
-    """Tell what PLAN buys, in which order, at what cost, and what each purchase gained."""
+def explain(plan: Path, rows: Path | None, label: str | None, markdown: bool, dot: bool, as_json: bool) -> None:
+    """Explain what PLAN buys, in which order, at what cost, and what each purchase gained.
+
+    With --rows and --label it prints a protocol: what to order first, and what to do with each result.
+    """
     from miserly.plan import load_plan
 
     loaded = load_plan(plan)
+    if rows is not None:
+        _print_protocol(loaded, rows, label, markdown)
+        return
     if dot:
         click.echo(loaded.to_dot())
         return
@@ -30,21 +39,38 @@ def explain(plan: Path, dot: bool, as_json: bool) -> None:
 
     click.echo(loaded.summary())
     path = loaded.notes.get("path")
-    rows: list[tuple[Any, ...]]
+    lines: list[tuple[Any, ...]]
     columns: tuple[str, ...]
     if path:
-        rows = [(p["round"], p["feature"], ", ".join(p["acquisitions"]), p["price"], p["gain"]) for p in path]
+        lines = [(p["round"], p["feature"], ", ".join(p["acquisitions"]), p["price"], p["gain"]) for p in path]
         columns = ("round", "for feature", "buys", "price", "gain")
     else:
-        rows = [(p["node"], ", ".join(p["buys"]) or "nothing", p["price"], p["total"]) for p in loaded.purchases()]
+        lines = [(p["node"], ", ".join(p["buys"]) or "nothing", p["price"], p["total"]) for p in loaded.purchases()]
         columns = ("node", "buys", "price", "total")
     table = Table(title="What it buys, in order")
     for column in columns:
         table.add_column(column, justify="left" if column in ("buys", "for feature") else "right")
-    for row in rows:
+    for row in lines:
         table.add_row(*(f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row))
     Console().print(table)
     if path:
         click.echo(
             "gain: mean squared error of the gradients that the split removed, which its price was weighed against"
         )
+
+
+def _print_protocol(plan: Any, file: Path, label: str | None, markdown: bool) -> None:
+    """The plan as a protocol, measured on the rows of a file."""
+    from miserly.datasets import read_table
+    from miserly.report import LabelledRows, protocol
+
+    if label is None:
+        raise click.UsageError("--rows needs --label: the column with the true labels.")
+    table = read_table(file, label, None, plan.costs.features)
+    missing = [f for f in plan.costs.features if f not in table.features]
+    if missing:
+        raise ValueError(f"'{file}' lacks the features {missing[:5]} that the plan reads. Add these columns.")
+    assert table.y is not None
+    X = table.X[:, [table.features.index(f) for f in plan.costs.features]]
+    found = protocol(plan, LabelledRows(X, table.y))
+    click.echo(found.markdown() if markdown else found.text())

@@ -1,6 +1,7 @@
 """Pictures of frontiers and plans, and the page that holds them."""
 
 from miserly.report._observed import LabelledRows, Observed
+from miserly.report._protocol import Protocol, ProtocolStep, Rate, protocol
 from miserly.report._runs import SavedRun, load_run, save_run
 from miserly.report.figures import (
     BoundaryPicture,
@@ -30,6 +31,9 @@ __all__ = [
     "LeavesPicture",
     "Observed",
     "PlanPicture",
+    "Protocol",
+    "ProtocolStep",
+    "Rate",
     "SavedRun",
     "SpendingPicture",
     "StagesPicture",
@@ -37,6 +41,7 @@ __all__ = [
     "load_run",
     "plot_frontier",
     "plot_plan",
+    "protocol",
     "save_run",
     "write_report",
 ]

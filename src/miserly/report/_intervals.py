@@ -41,3 +41,14 @@ def half_width(figures: np.ndarray) -> float:
         return float("nan")
     variance = (n - 1) / n * np.sum((figures - figures.mean()) ** 2)
     return float(stdtrit(n - 1, 0.5 + CONFIDENCE / 2) * np.sqrt(variance))
+
+
+def wilson(hits: int, n: int) -> tuple[float, float, float]:
+    """A share with Wilson's 95 % interval; NaN where there is nothing to count."""
+    if not n:
+        return float("nan"), 0.0, 1.0
+    z = float(stdtrit(1e9, 0.5 + CONFIDENCE / 2))
+    share = hits / n
+    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * float(np.sqrt(share * (1 - share) / n + z * z / (4 * n * n)))
+    return share, max(0.0, middle - half), min(1.0, middle + half)

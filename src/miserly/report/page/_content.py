@@ -251,7 +251,7 @@ class Content:
         sign = 1.0 if self.metric.greater_is_better else -1.0
         lost = sign * (blind.point.validation.quality - stop.point.validation.quality)
         half = half_width(blind.replicates - stop.replicates)
-        size = figure(abs(lost))
+        size = figure(float(f"{abs(lost):.2g}"))
         if math.isnan(half):
             return f"It is {size} {'worse' if lost > 0 else 'better'} than" if lost else "It is as good as"
         spread = f"{size} ± {figure(float(f'{half:.2g}'))}"

@@ -10,6 +10,7 @@ import numpy as np
 from miserly.metrics import Metric
 from miserly.report._observed import Observed
 from miserly.report._prefixes import prefixes
+from miserly.report._protocol import protocol
 from miserly.report.figures import CalibrationPicture, LeavesPicture, PlanPicture, SpendingPicture, StagesPicture
 from miserly.report.page._walks import WalkStep, walks
 
@@ -44,9 +45,30 @@ def details(seen: Observed, metric: Metric, numbers: Mapping[str, int], walked: 
             for picture in [SpendingPicture(seen, by)]
         ],
         "calibration": {"axes": calibration.axes_names, "bins": calibration.frame()},
+        "protocol": _protocol(seen),
         "prefixes": prefixes(seen.plan, metric, seen.rows),
         "walks": _packed(steps, numbers, seen),
     }
+
+
+def _protocol(seen: Observed) -> dict[str, Any] | None:
+    """The plan as a small tree of purchases; lists are ordered by scores, which no such tree says."""
+    if seen.rows.qid is not None:
+        return None
+    found = protocol(seen.plan, seen.rows)
+    if not found.n_questions:
+        return None
+    cells = ("sensitivity", "specificity", "positive", "negative")
+    return {
+        "headline": found.headline(),
+        "isClass": found.is_class,
+        "steps": [{**step, "right": _interval(step["right"])} for step in found.frame()],
+        "rates": [{"label": r.label, **{c: _interval(getattr(r, c)) for c in cells}} for r in found.rates],
+    }
+
+
+def _interval(rate: tuple[float, float, float] | None) -> list[float] | None:
+    return None if rate is None or rate[0] != rate[0] else list(rate)
 
 
 def _purchases(seen: Observed, steps: Sequence[Sequence[WalkStep]]) -> list[dict[str, Any]]:

@@ -14,7 +14,17 @@ from miserly.files import write_whole
 from miserly.report._runs import SavedRun
 from miserly.report.page._content import Content, Progress
 
-SCRIPTS = ("words.js", "figures.js", "tables.js", "frontier.js", "drawing.js", "sections.js", "walk.js", "page.js")
+SCRIPTS = (
+    "words.js",
+    "figures.js",
+    "tables.js",
+    "frontier.js",
+    "drawing.js",
+    "sections.js",
+    "protocol.js",
+    "walk.js",
+    "page.js",
+)
 
 
 def write_report(

@@ -17,6 +17,7 @@ const SECTIONS = {
     showCompare(data, stop);
     showBill(data, stop);
   },
+  order: (stop, detail) => showProtocol(data, detail),
   plan: (stop, detail) => {
     planPicture(figures.drawing, data, detail);
     showWords(data, detail, stop);
@@ -70,7 +71,7 @@ function showDock(stop) {
   const change = byId("change");
   const size = Math.abs(stop.lost);
   const noticeable = stop.lostHalf !== null && size > stop.lostHalf;
-  change.textContent = state.stop === data.blind ? "" : `${stop.lost > 0 ? (metric.greater ? "−" : "+") : metric.greater ? "+" : "−"}${figure(size)}`;
+  change.textContent = state.stop === data.blind ? "" : `${stop.lost > 0 ? (metric.greater ? "−" : "+") : metric.greater ? "+" : "−"}${twoDigits(size)}`;
   byId("change-half").textContent = state.stop === data.blind || stop.lostHalf === null ? "" : ` ± ${twoDigits(stop.lostHalf)}`;
   change.parentElement.className = noticeable && stop.lost > 0 ? "worse" : "";
   byId("change-part").style.visibility = state.stop === data.blind ? "hidden" : "visible"; // keeps its place

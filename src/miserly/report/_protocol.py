@@ -1,0 +1,306 @@
+"""A plan as a test-ordering protocol of one page: what to order first, and what to do with the result."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from miserly.costs import set_bits
+from miserly.frontiers import figure
+from miserly.plan import Plan
+from miserly.report._distil import SmallTree, agreement, imitate, own_tree
+from miserly.report._intervals import wilson
+from miserly.report._observed import LabelledRows, Observed
+
+MOST_QUESTIONS = 12
+FEW_CATEGORIES = 4
+
+
+@dataclass(frozen=True)
+class ProtocolStep:
+    """A question or, at the end of a branch, a prediction; with the rows that come there.
+
+    `buys` is what is ordered before the question, `price` its price. `question` is answered by yes or no, a missing
+    value goes to `missing`. `paid` is the mean of what rows have paid by then, `right` the share of them whose label is
+    the prediction (for numbers: the mean label), with its 95 % interval.
+    """
+
+    share: float
+    rows: int
+    paid: float
+    buys: tuple[str, ...] = ()
+    price: float = 0.0
+    question: str = ""
+    yes: int | None = None
+    no: int | None = None
+    missing: str = ""
+    prediction: str = ""
+    right: tuple[float, float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Rate:
+    """How well one class is found: sensitivity, specificity and predictive values, each with its 95 % interval."""
+
+    label: str
+    sensitivity: tuple[float, float, float]
+    specificity: tuple[float, float, float]
+    positive: tuple[float, float, float]
+    negative: tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """A small tree of purchases.
+
+    Parameters
+    ----------
+    steps : tuple of ProtocolStep
+        The first is where every row begins.
+    exact : bool
+        Whether the plan is this tree; otherwise the tree imitates it.
+    fidelity : float
+        The share of rows on which protocol and plan predict the same, on rows that the tree was not grown on; for
+        numbers the share of the variance of the plan's predictions that is explained.
+    cost, plan_cost : float
+        Mean cost of a row by the protocol and by the plan.
+    rates : tuple of Rate
+        Sensitivity and the like; empty for numbers.
+    unit : str
+        The unit of the prices.
+    n_rows : int
+        Rows that all of this was measured on.
+    """
+
+    steps: tuple[ProtocolStep, ...]
+    exact: bool
+    fidelity: float
+    cost: float
+    plan_cost: float
+    rates: tuple[Rate, ...]
+    unit: str
+    n_rows: int
+    is_class: bool
+
+    @property
+    def n_questions(self) -> int:
+        """How many steps ask something."""
+        return sum(bool(step.question) for step in self.steps)
+
+    def headline(self) -> str:
+        """How faithful it is and what it costs, in two sentences."""
+        if self.exact:
+            what = "This protocol is the plan itself."
+        elif self.is_class:
+            what = f"This protocol imitates the plan: it predicts the same for {100 * self.fidelity:.1f} % of rows."
+            if self.fidelity < 0.95:
+                what += " That is less than 95 %: use the plan where the difference matters."
+        else:
+            share = f"{100 * self.fidelity:.1f} %"
+            what = f"This protocol imitates the plan: it explains {share} of the variance of its predictions."
+        plan = "" if self.exact else f" (the plan: {figure(self.plan_cost)})"
+        return f"{what} A row costs {figure(self.cost)} {self.unit} on average{plan}, over {self.n_rows} rows."
+
+    def lines(self) -> Iterator[tuple[str, str]]:
+        """The tree as lines: what to do, and for how many rows at what price."""
+        yield from self._branch(0, "", "", "")
+
+    def _branch(self, number: int, lead: str, indent: str, when: str) -> Iterator[tuple[str, str]]:
+        step = self.steps[number]
+        order = f"order {', '.join(step.buys)} ({figure(step.price)} {self.unit})" if step.buys else ""
+        who = f"{_share(step.share)} of rows, {figure(step.paid)} paid"
+        if not step.question:
+            text = f"{when}{order + ', then ' if order else ''}predict {step.prediction}"
+            yield lead + text, who + self._right(step)
+            return
+        yield lead + f"{when}{order or 'with what is known'}", who
+        yes = f"{step.question}{' or missing' if step.missing == 'yes' else ''}: "
+        no = f"otherwise{' or missing' if step.missing == 'no' else ''}: "
+        assert step.yes is not None
+        assert step.no is not None
+        yield from self._branch(step.yes, indent + "├─ ", indent + "│  ", yes)
+        yield from self._branch(step.no, indent + "└─ ", indent + "   ", no)
+
+    def _right(self, step: ProtocolStep) -> str:
+        if step.right is None:
+            return ""
+        if not self.is_class:
+            return f", mean label {figure(step.right[0])}"
+        return f", right {_percents(step.right)}"
+
+    def text(self) -> str:
+        """The protocol as plain text."""
+        lines = list(self.lines())
+        wide = max(len(what) for what, _ in lines)
+        tree = [f"{what:<{wide}}   {who}" for what, who in lines]
+        return "\n".join([self.headline(), "", *tree, *self._rate_lines()])
+
+    __str__ = text
+
+    def _rate_lines(self) -> list[str]:
+        if not self.rates:
+            return []
+        head = f"{'':<20}{'sensitivity':>24}{'specificity':>24}{'PPV':>24}{'NPV':>24}"
+        rows = [
+            f"{rate.label:<20}"
+            + "".join(f"{_percents(r):>24}" for r in (rate.sensitivity, rate.specificity, rate.positive, rate.negative))
+            for rate in self.rates
+        ]
+        return ["", head, *rows]
+
+    def markdown(self) -> str:
+        """The protocol as Markdown: the tree as a block, the rates as a table."""
+        tree = [f"{what}   ({who})" for what, who in self.lines()]
+        parts = ["# Protocol", "", self.headline(), "", "```text", *tree, "```"]
+        if self.rates:
+            parts += [
+                "",
+                "| class | sensitivity | specificity | positive predictive value | negative predictive value |",
+            ]
+            parts += ["|---|---|---|---|---|"]
+            for rate in self.rates:
+                cells = (rate.sensitivity, rate.specificity, rate.positive, rate.negative)
+                parts.append(f"| {rate.label} | " + " | ".join(_percents(c) for c in cells) + " |")
+        return "\n".join(parts) + "\n"
+
+    def frame(self) -> list[dict[str, Any]]:
+        """One record for each step."""
+        return [{"step": i, **step.__dict__} for i, step in enumerate(self.steps)]
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.text())}</pre>"
+
+
+def protocol(plan: Plan, rows: LabelledRows, most_questions: int = MOST_QUESTIONS) -> Protocol:
+    """Write a plan as a small tree of purchases.
+
+    Parameters
+    ----------
+    plan : Plan
+        Any plan that predicts classes or numbers.
+    rows : LabelledRows
+        Rows that the plan was not trained on.
+    most_questions : int, default=12
+        How many questions the tree may ask, at least 1.
+
+    Returns
+    -------
+    Protocol
+        The plan's own tree if it is one that is small enough, otherwise a tree that imitates it, with its fidelity.
+    """
+    seen = Observed.of(plan, rows)
+    tree = own_tree(plan)
+    exact = tree is not None and tree.n_questions <= most_questions
+    if exact:
+        assert tree is not None
+        held_out = np.asarray(seen.answers)
+    else:
+        tree, held_out = imitate(seen, most_questions)
+    steps = _Steps(plan, tree, rows).build()
+    ends = [s for s in steps if not s.question]
+    cost = float(np.sum([s.share * s.paid for s in ends]))
+    rates = () if plan.classes is None else tuple(_rates(plan.classes, rows.y, held_out))
+    fidelity = 1.0 if exact else agreement(seen, held_out)
+    paid = float(seen.cost.mean())
+    is_class = plan.classes is not None
+    return Protocol(tuple(steps), exact, fidelity, cost, paid, rates, plan.costs.unit, len(rows), is_class)
+
+
+class _Steps:
+    """Follows all rows through a tree and writes down what happens at each place."""
+
+    def __init__(self, plan: Plan, tree: SmallTree, rows: LabelledRows) -> None:
+        self.plan, self.tree, self.rows = plan, tree, rows
+        self.steps: list[ProtocolStep] = []
+
+    def build(self) -> list[ProtocolStep]:
+        """All steps, the root first."""
+        self._visit(0, np.arange(len(self.rows)), 0)
+        return self.steps
+
+    def _visit(self, place: int, here: np.ndarray, owned: int) -> int:
+        number, costs, tree = len(self.steps), self.plan.costs, self.tree
+        share = len(here) / max(1, len(self.rows))
+        if tree.is_decided(place):
+            end = ProtocolStep(share, len(here), self.plan.ledger.price(owned), prediction=_text(tree.label(place)))
+            self.steps.append(_with_right(end, tree.label(place), self.rows.y[here], self.plan.classes is not None))
+            return number
+        feature = int(tree.feature[place])
+        wanted = costs.feature_masks[feature] & ~owned
+        now = owned | wanted
+        self.steps.append(ProtocolStep(share, len(here), self.plan.ledger.price(now)))
+        right = tree.right(place, self.rows.X[here])
+        left = int(tree.left[place])
+        yes, no = (self._visit(left + side, here[right == bool(side)], now) for side in (0, 1))
+        self.steps[number] = ProtocolStep(
+            share,
+            len(here),
+            self.plan.ledger.price(now),
+            tuple(costs.acquisitions[a] for a in set_bits(wanted)),
+            self.plan.ledger.price(now) - self.plan.ledger.price(owned),
+            _question(self.plan, feature, float(tree.threshold[place]), self.rows.X[:, feature]),
+            yes,
+            no,
+            "no" if tree.missing_right[place] else "yes",
+        )
+        return number
+
+
+def _with_right(step: ProtocolStep, label: Any, y: np.ndarray, is_class: bool) -> ProtocolStep:
+    if not len(y):
+        return step
+    if is_class:
+        right = wilson(int(np.sum(y == label)), len(y))
+    else:
+        right = (float(np.mean(y)),) * 3
+    return ProtocolStep(**{**step.__dict__, "right": right})
+
+
+def _question(plan: Plan, feature: int, threshold: float, values: np.ndarray) -> str:
+    """The question in the user's words: categories by name, 0 or 1 where there is nothing else, numbers with unit."""
+    name = plan.costs.features[feature]
+    column = plan.schema[name] if plan.schema is not None and name in plan.schema else None
+    categories = column.categories if column is not None else plan.notes.get("categories", {}).get(name, ())
+    if column is not None and column.kind == "boolean":
+        return f"{name} is no"
+    if categories:
+        below = [str(c) for i, c in enumerate(categories) if i <= threshold]
+        above = [str(c) for i, c in enumerate(categories) if i > threshold]
+        if len(below) <= FEW_CATEGORIES or len(below) <= len(above):
+            return f"{name} is {_or(below)}"
+        return f"{name} is not {_or(above)}"
+    if np.isin(values, (0.0, 1.0)).all() and 0 <= threshold < 1:
+        return f"{name} = 0"
+    unit = f" {column.unit}" if column is not None and column.unit else ""
+    return f"{name} ≤ {figure(threshold)}{unit}"
+
+
+def _or(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def _rates(classes: np.ndarray, y: np.ndarray, predicted: np.ndarray) -> Iterator[Rate]:
+    """Of two classes the second is looked for; of more, each."""
+    for label in classes[1:] if len(classes) == 2 else classes:
+        is_so, says_so = y == label, predicted == label
+        pairs = ((says_so, is_so), (~says_so, ~is_so), (is_so, says_so), (~is_so, ~says_so))
+        yield Rate(_text(label), *(wilson(int(np.sum(a & b)), int(b.sum())) for a, b in pairs))
+
+
+def _text(value: Any) -> str:
+    value = value.item() if hasattr(value, "item") else value
+    return figure(value) if isinstance(value, float) else str(value)
+
+
+def _share(share: float) -> str:
+    return "< 1 %" if 0 < share < 0.01 else f"{share:.0%}".replace("%", " %")
+
+
+def _percents(rate: tuple[float, float, float]) -> str:
+    share, low, high = rate
+    return "none" if math.isnan(share) else f"{100 * share:.1f} % ({100 * low:.1f} to {100 * high:.1f})"

@@ -1,0 +1,140 @@
+"""Protocols: exact for one tree, faithful for others, in the user's words, and on one page."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy.stats import binomtest
+
+import miserly as ms
+from miserly.baselines import PathTreeClassifier, PathTreeRegressor
+from miserly.cli.main import cli
+from miserly.datasets import write_csv
+from miserly.report import LabelledRows, protocol
+from miserly.report._intervals import wilson
+
+COSTS = ms.CostTable(
+    ["age", "sex", "crp", "white", "scan"],
+    {"age": [], "sex": [], "crp": ["draw", "crp_test"], "white": ["draw", "white_test"], "scan": ["scan"]},
+    {"draw": 5.0, "crp_test": 8.0, "white_test": 4.0, "scan": 120.0},
+    unit="CAD",
+)
+
+
+def patients(n, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 5)).round(3)
+    X[:, 1] = rng.integers(0, 2, n)
+    ill = np.where(np.abs(X[:, 2]) > 0.5, X[:, 2] > 0, X[:, 4] > 0)
+    return X, np.where(ill, "ill", "well")
+
+
+@pytest.fixture(scope="module")
+def train():
+    return patients(1500, 0)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return LabelledRows(*patients(800, 1))
+
+
+def follow(found, plan, x):
+    """One row by the words of the protocol alone: its prediction and what it paid."""
+    step, paid = found.steps[0], 0.0
+    while True:
+        paid += step.price
+        if not step.question:
+            return step.prediction, paid
+        name, threshold = step.question.replace(" = 0", " ≤ 0").split(" ≤ ")
+        value = x[plan.costs.features.index(name)]
+        yes = step.missing == "yes" if np.isnan(value) else value <= float(threshold)
+        step = found.steps[step.yes if yes else step.no]
+
+
+def test_one_tree_is_its_own_protocol(train, rows):
+    plan = PathTreeClassifier(COSTS, tradeoff=1e-4, max_leaf_nodes=9).fit(*train).plan_
+    found = protocol(plan, rows)
+    assert found.exact
+    assert found.fidelity == 1.0
+    assert found.n_questions <= 8
+    answers, cost = plan.predict(rows.X), plan.predict_cost(rows.X)
+    for i in range(200):
+        said, paid = follow(found, plan, rows.X[i])
+        assert said == answers[i]
+        assert paid <= cost[i] + 1e-9, "questions that change nothing are left out"
+    missing = np.full(5, np.nan)
+    assert follow(found, plan, missing)[0] == plan.predict(missing[None])[0]
+
+
+def test_other_plans_are_imitated_on_rows_that_the_tree_has_not_seen(train, rows):
+    plan = ms.GreedyMiserClassifier(COSTS, tradeoff=1e-4, charge="path", n_estimators=30).fit(*train).plan_
+    found = protocol(plan, rows)
+    assert not found.exact
+    assert 1 <= found.n_questions <= 12
+    assert found.fidelity > 0.9
+    followed = np.array([follow(found, plan, x)[0] for x in rows.X])
+    assert np.mean(followed == plan.predict(rows.X)) >= found.fidelity - 0.03
+    assert found.cost <= 1.15 * plan.predict_cost(rows.X).mean()
+    assert found.plan_cost == plan.predict_cost(rows.X).mean()
+
+
+def test_shares_prices_and_rates_are_counted(train, rows):
+    plan = PathTreeClassifier(COSTS, tradeoff=1e-4, max_leaf_nodes=9).fit(*train).plan_
+    found = protocol(plan, rows)
+    ends = [s for s in found.steps if not s.question]
+    assert sum(s.rows for s in ends) == len(rows)
+    assert found.cost == pytest.approx(np.mean([follow(found, plan, x)[1] for x in rows.X]))
+    [rate] = found.rates
+    predicted, truth = plan.predict(rows.X) == "well", rows.y == "well"
+    assert rate.label == "well"
+    assert rate.sensitivity[0] == np.mean(predicted[truth])
+    assert rate.specificity[0] == np.mean(~predicted[~truth])
+    assert rate.positive[0] == np.mean(truth[predicted])
+    assert rate.negative[0] == np.mean(~truth[~predicted])
+
+
+@pytest.mark.parametrize(("hits", "n"), [(0, 10), (3, 10), (10, 10), (480, 500)])
+def test_intervals_are_wilsons(hits, n):
+    expected = binomtest(hits, n).proportion_ci(method="wilson")
+    assert wilson(hits, n) == pytest.approx((hits / n, expected.low, expected.high), abs=1e-6)
+
+
+def test_questions_are_in_the_users_words(train, rows):
+    plan = PathTreeClassifier(COSTS, tradeoff=0.0, max_leaf_nodes=2).fit(train[0], train[0][:, 1] > 0).plan_
+    known = LabelledRows(rows.X, rows.X[:, 1] > 0)
+    assert protocol(plan, known).steps[0].question == "sex = 0"
+    named = replace(plan, notes={"categories": {"sex": ["female", "male"]}})
+    assert protocol(named, known).steps[0].question == "sex is female"
+
+
+def test_numbers_and_constants(train, rows):
+    X, _ = train
+    y = X[:, 2] + 0.2 * X[:, 4]
+    plan = PathTreeRegressor(COSTS, tradeoff=1e-5, max_leaf_nodes=5).fit(X, y).plan_
+    found = protocol(plan, LabelledRows(rows.X, rows.X[:, 2]))
+    assert found.exact
+    assert found.rates == ()
+    assert "mean label" in found.text()
+    boosted = ms.GreedyMiserRegressor(COSTS, tradeoff=1e-5, n_estimators=20).fit(X, y).plan_
+    imitated = protocol(boosted, LabelledRows(rows.X, rows.X[:, 2]))
+    assert "variance" in imitated.headline()
+    nothing = ms.GreedyMiserRegressor(COSTS, tradeoff=1e9, n_estimators=3).fit(X[:, :], y).plan_
+    assert protocol(nothing, LabelledRows(rows.X, rows.X[:, 2])).n_questions <= 12
+
+
+def test_it_fits_one_page_as_text_markdown_and_command(train, rows, tmp_path):
+    plan = ms.GreedyMiserClassifier(COSTS, tradeoff=1e-4, charge="path", n_estimators=30).fit(*train).plan_
+    found = protocol(plan, rows)
+    assert len(found.text().splitlines()) <= 45
+    assert max(map(len, found.text().splitlines())) <= 190
+    assert "| class | sensitivity |" in found.markdown()
+    assert "<pre>" in found._repr_html_()
+    plan.save(tmp_path / "a.plan")
+    write_csv(tmp_path / "rows.csv", [*COSTS.features, "outcome"], [*rows.X.T, rows.y])
+    words = ["explain", str(tmp_path / "a.plan"), "--rows", str(tmp_path / "rows.csv"), "--label", "outcome"]
+    done = CliRunner().invoke(cli, words)
+    assert done.exit_code == 0, done.output
+    assert done.output.rstrip("\n") == found.text()
+    assert CliRunner().invoke(cli, words[:-2]).exit_code == 2
