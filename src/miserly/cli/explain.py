@@ -63,14 +63,13 @@ def _print_protocol(plan: Any, file: Path, label: str | None, markdown: bool) ->
     """The plan as a protocol, measured on the rows of a file."""
     from miserly.datasets import read_table
     from miserly.report import LabelledRows, protocol
+    from miserly.schema import Schema
 
+    schema = plan.schema or Schema.of_names(plan.costs.features)
+    label = label or schema.label
     if label is None:
         raise click.UsageError("--rows needs --label: the column with the true labels.")
-    table = read_table(file, label, None, plan.costs.features)
-    missing = [f for f in plan.costs.features if f not in table.features]
-    if missing:
-        raise ValueError(f"'{file}' lacks the features {missing[:5]} that the plan reads. Add these columns.")
+    table = read_table(file, label, schema=schema)
     assert table.y is not None
-    X = table.X[:, [table.features.index(f) for f in plan.costs.features]]
-    found = protocol(plan, LabelledRows(X, table.y))
+    found = protocol(plan, LabelledRows(table.X, table.y))
     click.echo(found.markdown() if markdown else found.text())
