@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from miserly.datasets._dataset import Dataset
 from miserly.datasets._synthetic import circle, four_quadrants, noisy_xor
+from miserly.datasets._triage import triage_like
 from miserly.datasets._yahoo import yahoo_like
 
 _MAKERS: dict[str, tuple[Callable[[int, int], Dataset], int]] = {
@@ -11,6 +12,7 @@ _MAKERS: dict[str, tuple[Callable[[int, int], Dataset], int]] = {
     "noisy_xor": (noisy_xor, 1000),
     "circle": (circle, 600),
     "yahoo_like": (yahoo_like, 1000),
+    "triage_like": (triage_like, 1000),
 }
 NAMES = tuple(_MAKERS)
 
