@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from examples.triage import __main__ as triage
-from examples.triage.patients import made_up_prices, one_by_one, patients
+from examples.triage.patients import one_by_one, patients
+from miserly.datasets import triage_like
 from miserly.plan import load_plan
 
 
@@ -16,7 +17,7 @@ def _nothing_at_hand(monkeypatch):
 
 
 def test_a_draw_is_paid_once_and_an_index_is_free_for_who_has_its_parts():
-    costs = made_up_prices()
+    costs = triage_like(1, 0).costs
     assert costs.price(["TSH", "T3"]) == pytest.approx(2.10 + 20.68 + 9.31)
     assert costs.price(["TT4", "T4U", "FTI"]) == costs.price(["TT4", "T4U"])
     alone = one_by_one(costs)
@@ -42,6 +43,6 @@ def test_it_runs_and_its_lines_are_charged_at_the_true_prices(tmp_path, capsys, 
     lines = re.findall(r"^  ([a-z][^\d\n]+?) +([\d.]+)% +([\d.]+)$", told, re.MULTILINE)
     paid = {name: float(cost) for name, _, cost in lines}
     assert len(paid) == 5
-    assert max(paid.values()) <= made_up_prices().price(made_up_prices().features)
+    assert max(paid.values()) <= triage_like(1, 0).costs.price(triage_like(1, 0).costs.features)
     assert paid["and patients differ (by path)"] < paid["blind to cost"]
     assert load_plan(tmp_path / "triage.plan").charge == "path"

@@ -15,10 +15,8 @@ from oracles.prices import shared_prices
 UNIFORM = CostTable.uniform()
 SKLEARN_CHECKS = {CSTCRegressor: 60, CSTCClassifier: 63, CSCCClassifier: 64, CronusRegressor: 60, CronusClassifier: 65}
 DRAWN = "rows that choose the steepness are drawn, and a row that stands twice is drawn twice as often"
-EXPECTED = dict.fromkeys(
-    (CronusRegressor, CronusClassifier),
-    {f"check_sample_weight_equivalence_on_{kind}_data": DRAWN for kind in ("dense", "sparse")},
-)
+WEIGHTS = {f"check_sample_weight_equivalence_on_{kind}_data": DRAWN for kind in ("dense", "sparse")}
+EXPECTED = {CronusRegressor: WEIGHTS, CronusClassifier: WEIGHTS}
 TARGETS_OF = {
     CSTCRegressor: ["numbers"],
     CSTCClassifier: ["two", "three"],
