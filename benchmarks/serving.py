@@ -21,7 +21,7 @@ ANSWER = (
 N_ACQUISITIONS = 5
 
 
-async def _constant(self: RequestHandler, body: bytes, headers: object, arrived: float) -> bytes:
+async def _constant(self: RequestHandler, body: bytes, headers: object, arrived: float, waited: float) -> bytes:
     return ANSWER
 
 

@@ -24,7 +24,7 @@ class Call(NamedTuple):
     seconds : float
         How long it took; a call for several rows counts for each with its share.
     outcome : str
-        "ok", "cached", "running" (nobody waited for its end) or what went wrong.
+        "ok", "cached", "running" (nobody waited for its end), "waiting" (no worker began it) or what went wrong.
     """
 
     name: str

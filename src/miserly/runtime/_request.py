@@ -171,6 +171,9 @@ class Request:
 
     def stop(self, reason: str) -> None:
         """Answer every row with what there is."""
+        for call in self._calls:
+            for session in call.sessions:
+                session.running[call.extractor.name] = call.started
         for session in self.sessions:
             if not session.done:
                 session.give_up(reason)

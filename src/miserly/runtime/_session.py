@@ -34,7 +34,7 @@ class Session:
         self._now = now
         self.extractors, self.row, self.began = extractors, row, now()
         self.calls: list[Call] = []
-        self.running: dict[str, float] = {}
+        self.running: dict[str, float | None] = {}  # when each began; None: it waits for a worker
         self._results: dict[str, Any] = {}
         self._values: dict[str, float] = {}
         self._failed: set[str] = set()
@@ -132,7 +132,7 @@ class Session:
 
     def give(self, e: Extractor, outcome: CallOutcome, is_final: bool = False) -> None:
         """Take the outcome of a call. A failed one is wanted again if the extractor has retries left."""
-        is_good = self._keep(e, outcome, self.running.pop(e.name))
+        is_good = self._keep(e, outcome, self.running.pop(e.name) or self.began)
         if not is_good:
             self._tries[e.name] = self._tries.get(e.name, 0) + 1
             if is_final or self._tries[e.name] > e.retries or isinstance(outcome.error, BadRow):
@@ -144,7 +144,10 @@ class Session:
         """Answer now with what there is; calls still running are noted as such."""
         now = self._now()
         for name, began in self.running.items():
-            self._note(name, began, now - began, "running")
+            if began is None:
+                self._note(name, now, 0.0, "waiting")
+            else:
+                self._note(name, began, now - began, "running")
         self.walk.stop(reason)
 
     def first_values(self, given: Given = NOTHING_GIVEN) -> dict[str, float]:

@@ -18,7 +18,7 @@ FEWEST = 8.0  # places; below this a limit learned from few samples would starve
 TARGET = 0.02  # seconds that a request may wait while there is a standing queue
 LONGEST = 0.1  # seconds that a request waits for a place
 INTERVAL = 0.1  # seconds over which delays are compared
-TOLERANCE, SLACK = 2.0, 0.002  # the delay may double, plus this many seconds, before the limit falls
+TOLERANCE, SLACK = 2.0, 0.005  # the delay may double, plus this many seconds, before the limit falls
 DRIFT = 1.01  # growth of the remembered best delay in each interval, so that it follows a slower machine
 
 
@@ -62,8 +62,8 @@ class Admission:
         """Requests that wait for a place."""
         return len(self._waiting)
 
-    def check(self, arrived: float) -> None:
-        """Refuse a request that waited too long before anybody looked at it, and one that cannot get a place."""
+    def check(self, arrived: float) -> float:
+        """Refuse a request that waited too long before anybody looked at it; return the seconds that it waited."""
         wait = self._now() - arrived
         self._shortest_wait = min(self._shortest_wait, wait)
         if self._now() >= self._interval_ends:
@@ -71,6 +71,7 @@ class Admission:
         if wait > TARGET and self._has_standing_queue:
             self.n_shed += 1
             raise overloaded()
+        return wait
 
     async def enter(self) -> None:
         """Take a place, waiting for one for a moment; a newcomer goes first, and the oldest is refused first."""
@@ -78,7 +79,7 @@ class Admission:
             self.in_flight += 1
             return
         if len(self._waiting) >= self.limit:
-            self._waiting.popleft().set_result(False)
+            _refuse(self._waiting.popleft())
         mine: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._waiting.append(mine)
         timer = asyncio.get_running_loop().call_later(LONGEST, _refuse, mine)
@@ -102,6 +103,7 @@ class Admission:
         if delay is not None:
             self._sum += delay
             self._n += 1
+            self._best = min(self._best, delay)
         if self._now() >= self._interval_ends:
             self._end_interval()
         while self._waiting and self.in_flight < self.limit:
@@ -117,8 +119,8 @@ class Admission:
         self._shortest_wait = math.inf
         if self._n >= FEWEST:
             delay = self._sum / self._n
-            self._best = min(self._best * DRIFT, delay)
-            gradient = min(1.0, max(0.5, (TOLERANCE * self._best + SLACK) / delay)) if delay > 0 else 1.0
+            gradient = min(1.0, max(0.5, (TOLERANCE * self._best + SLACK) / max(delay, SLACK)))
+            self._best *= DRIFT
             fewest = min(FEWEST, self._most)
             self.limit = min(float(self._most), max(fewest, self.limit * gradient + math.sqrt(self.limit)))
             self._sum, self._n = 0.0, 0

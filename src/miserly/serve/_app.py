@@ -26,7 +26,7 @@ from miserly.serve._runner_pool import RunnerPool
 
 log = logging.getLogger("miserly.serve")
 Send = Callable[[Any], Awaitable[None]]
-Answering = Callable[[bytes, Headers, float], Awaitable[bytes]]
+Answering = Callable[[bytes, Headers, float, float], Awaitable[bytes]]
 CLIENT_GONE = 499  # the status under which requests are counted whose client did not wait
 ARRIVED = "miserly.arrived"  # where a server puts the time at which a request arrived
 
@@ -67,10 +67,10 @@ class Application(Litestar):
         arrived = scope.get(ARRIVED) or self.clock.now()
         headers = scope["headers"]
         try:
-            self.pool.admission.check(arrived)
+            waited = self.pool.admission.check(arrived)
             self._check_origin(headers)
             body = await self.bodies.read(receive, headers)
-            sent = await answer(body, headers, arrived)
+            sent = await answer(body, headers, arrived, waited)
         except ClientGoneError:
             self.telemetry.request(path, CLIENT_GONE)
         except asyncio.CancelledError:  # the server stops and does not wait any longer

@@ -74,7 +74,7 @@ class Bodies:
                     is_complete = not message.get("more_body", False)
                     if size > self.most:
                         raise self._too_large()
-                    self._readers[task] = size
+                    self._readers[task] = 0 if is_complete else size
                     self._keep_within_budget()
         except TimeoutError:
             raise self._too_slow() from None

@@ -108,16 +108,15 @@ def read(decoder: msgspec.json.Decoder[R], body: bytes) -> R:
 def read_header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> float | None:
     """A number of zero or more in a header, if it is there; of several the smallest."""
     smallest = None
-    for key, value in headers:
-        if key == name:
-            try:
-                number = float(value)
-            except ValueError:
-                number = math.nan
-            if not 0 <= number < math.inf:
-                what = f"{shorten(value.decode('latin-1'))!r} is not a number of zero or more."
-                raise RefusedError(what, f"header {name.decode()}", "Send one, or leave it out.")
-            smallest = number if smallest is None else min(smallest, number)
+    for value in (part for key, values in headers if key == name for part in values.split(b",")):
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not 0 <= number < math.inf:
+            what = f"{shorten(value.decode('latin-1'))!r} is not a number of zero or more."
+            raise RefusedError(what, f"header {name.decode()}", "Send one, or leave it out.")
+        smallest = number if smallest is None else min(smallest, number)
     return smallest
 
 

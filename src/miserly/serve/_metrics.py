@@ -60,10 +60,10 @@ class Calls:
             self._priced = MEMORY * self._priced + call.price
         elif outcome == "running":
             outcome = "abandoned"
-        elif outcome != "cached":
+        elif outcome not in ("cached", "waiting"):
             outcome = "failed"
         self.outcomes[outcome] += 1
-        if outcome != "cached":
+        if outcome not in ("cached", "waiting"):
             self.times.count(call.seconds)
 
     @property
@@ -130,7 +130,7 @@ class Telemetry:
         yield CounterMetricFamily("miserly_cost_priced", "What the rows cost, in the plan's unit", self._priced)
         yield CounterMetricFamily("miserly_cost_measured_seconds", "What the calls for them took", self._measured)
         outcomes = {(e, outcome): n for e, calls in self._calls.items() for outcome, n in calls.outcomes.items()}
-        said = "Calls by outcome: ok, cached, failed, abandoned"
+        said = "Calls by outcome: ok, cached, failed, abandoned, waiting"
         yield _counts("extractor_calls", said, ("extractor", "outcome"), outcomes)
         times = {e: calls.times for e, calls in self._calls.items()}
         yield _times("extractor_seconds", "Time of a call, its share for one row", "extractor", times)

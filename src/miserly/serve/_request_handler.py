@@ -62,10 +62,10 @@ class RequestHandler:
         self._rankings = msgspec.json.Decoder(RankRequest)
         self._encode = msgspec.json.Encoder().encode
 
-    async def predict(self, body: bytes, headers: Headers, arrived: float) -> bytes:
-        """Answer one row; its deadline counts from when it `arrived`."""
+    async def predict(self, body: bytes, headers: Headers, arrived: float, waited: float) -> bytes:
+        """Answer one row; its deadline counts from when it `arrived`, and it `waited` until it was looked at."""
         asked = read(self._predictions, body)
-        budget, until = self._bounds(asked, headers, arrived)
+        budget, until = self._bounds(asked, headers, arrived, waited)
         await self._pool.admission.enter()
         active, delay = self._pool.begin(), None
         try:
@@ -84,10 +84,10 @@ class RequestHandler:
         self._telemetry.request("/v1/predict", 200, self._now() - arrived)
         return sent
 
-    async def rank(self, body: bytes, headers: Headers, arrived: float) -> bytes:
-        """Rank a list; its deadline counts from when it `arrived`."""
+    async def rank(self, body: bytes, headers: Headers, arrived: float, waited: float) -> bytes:
+        """Rank a list; its deadline counts from when it `arrived`, and it `waited` until it was looked at."""
         asked = read(self._rankings, body)
-        budget, until = self._bounds(asked, headers, arrived)
+        budget, until = self._bounds(asked, headers, arrived, waited)
         await self._pool.admission.enter()
         active = self._pool.begin()
         try:
@@ -106,7 +106,7 @@ class RequestHandler:
         self._telemetry.request("/v1/rank", 200, self._now() - arrived)
         return sent
 
-    def _bounds(self, asked: R, headers: Headers, arrived: float) -> tuple[float | None, float | None]:
+    def _bounds(self, asked: R, headers: Headers, arrived: float, waited: float) -> tuple[float | None, float | None]:
         """The budget, and when the time is up: of those in the body and in the headers, the smaller.
 
         A request whose time ran out while the server had too much to do is refused: the client may ask again.
@@ -115,8 +115,8 @@ class RequestHandler:
         deadline = _smaller(asked.deadline_ms, read_header(headers, b"miserly-deadline-ms"), self._limits.deadline_ms)
         if deadline is None:
             return budget, None
-        until, now = arrived + 1e-3 * deadline, self._now()
-        if now >= until and now - arrived > QUEUED:
+        until = arrived + 1e-3 * deadline
+        if waited > QUEUED and self._now() >= until:
             self._pool.admission.n_shed += 1
             raise overloaded()
         return budget, until
