@@ -142,7 +142,7 @@ class AdaBoostRSClassifier(TwoClasses):
         trees = stack_trees(boosted.tables)
         self.plan_ = self._plan(boosted, self._drawn(trees, np.array(boosted.alpha), boosted.costs))
 
-    def suggest_grid(self, y: Any, n_points: int = 8) -> np.ndarray:
+    def suggest_grid(self, y: Any, n_points: int = 8, sample_weight: Any = None) -> np.ndarray:
         """Budgets from the price of a cheap feature to that of all."""
         costs = self._given_costs()
         if costs.each is not None:

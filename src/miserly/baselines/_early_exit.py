@@ -18,7 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
 from miserly.costs import CostTable
-from miserly.estimators import PlanClassifier, PlanEstimator, PlanRegressor, constraints
+from miserly.estimators import PlanClassifier, PlanEstimator, PlanRegressor, constraints, row_weights
 from miserly.plan import EXIT, Gate, Plan
 
 ROUNDS_BETWEEN_EXITS = 10
@@ -218,12 +218,12 @@ class EarlyExitRanker(PlanRegressor, _EarlyExit):
 
         return self._by_blocks(X, ask, confidence)
 
-    def suggest_grid(self, y: Any, n_points: int = 8) -> np.ndarray:
+    def suggest_grid(self, y: Any, n_points: int = 8, sample_weight: Any = None) -> np.ndarray:
         """Thresholds from nearly everyone stays to nearly everyone leaves; distances are in units of the grades."""
         if self.rule == "score":
             return np.geomspace(1.0, 0.01, n_points)
         if self.rule == "proximity":
-            return np.geomspace(3.0, 0.03, n_points) * (float(np.std(y)) or 1.0)
+            return np.geomspace(3.0, 0.03, n_points) * (_deviation(np.asarray(y, float), sample_weight) or 1.0)
         return np.geomspace(100.0, 1.0, n_points)
 
     def _list_gate(self, t: int, n_rounds: int) -> Gate:
@@ -283,7 +283,7 @@ class EarlyExitClassifier(PlanClassifier, _EarlyExit):
         self.plan_ = self._with_exits(plan, rounds, gates, tiers=self.rule == "score")
         return self
 
-    def suggest_grid(self, y: Any, n_points: int = 8) -> np.ndarray:
+    def suggest_grid(self, y: Any, n_points: int = 8, sample_weight: Any = None) -> np.ndarray:
         """Thresholds from nearly everyone stays to nearly everyone leaves."""
         if self.rule == "score":
             return 1.0 - np.geomspace(1e-3, 0.5, n_points)
@@ -356,3 +356,9 @@ def _boundary(plan: Plan, t: int) -> float:
     scale = 1.0 if node.scale is None else float(node.scale[0])
     offset = 0.0 if node.offset is None else float(node.offset[0])
     return -offset / scale
+
+
+def _deviation(y: np.ndarray, sample_weight: Any) -> float:
+    """The standard deviation of y under row weights."""
+    weight = row_weights(sample_weight, len(y))
+    return float(np.sqrt(np.average((y - np.average(y, weights=weight)) ** 2, weights=weight)))

@@ -14,9 +14,10 @@ import numpy as np
 
 from miserly.boosting import Grower, LocalBackend, RowPricing, SquaredLoss, TreeLimits, bin_data, tree_table
 from miserly.costs import CostTable
-from miserly.estimators import PlanClassifier, PlanEstimator, PlanRegressor, constraints
+from miserly.estimators import PlanClassifier, PlanEstimator, PlanRegressor, constraints, row_weights
 from miserly.kernels.threads import threads
 from miserly.plan import Node, Plan, stack_trees
+from miserly.solvers import shares
 
 
 class _PathTree(PlanEstimator):
@@ -51,12 +52,13 @@ class _PathTree(PlanEstimator):
         self.max_bins = max_bins
         self.n_jobs = n_jobs
 
-    def suggest_grid(self, y: Any, n_points: int = 8) -> np.ndarray:
+    def suggest_grid(self, y: Any, n_points: int = 8, sample_weight: Any = None) -> np.ndarray:
         """Values of `tradeoff` from nearly cost-blind to nearly nothing bought, whatever the unit of the prices."""
         costs = self._given_costs()
         prices = [p for p in costs.price_list if p > 0] or [costs.each or 1.0]
         columns = self._columns(np.asarray(y))
-        variance = 0.5 * float(np.mean(columns**2, axis=1).sum() - (columns.mean(axis=1) ** 2).sum())
+        share = shares(row_weights(sample_weight, columns.shape[1]), columns.shape[1])
+        variance = 0.5 * float((columns**2 @ share).sum() - ((columns @ share) ** 2).sum())
         return np.geomspace(1e-5, 1e-1, n_points) * (variance or 1.0) * len(prices) / math.fsum(prices)
 
     def _columns(self, y: np.ndarray) -> np.ndarray:

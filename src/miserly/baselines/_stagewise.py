@@ -51,7 +51,7 @@ class _Stagewise(BoostedEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def suggest_grid(self, y: Any, n_points: int = 8) -> np.ndarray:
+    def suggest_grid(self, y: Any, n_points: int = 8, sample_weight: Any = None) -> np.ndarray:
         """Numbers of rounds, from one to all."""
         return np.unique(np.geomspace(1, self.n_estimators, n_points).round().astype(int))
 
@@ -106,7 +106,7 @@ class _FeatureSubset(BoostedEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def suggest_grid(self, y: Any, n_points: int = 8) -> np.ndarray:
+    def suggest_grid(self, y: Any, n_points: int = 8, sample_weight: Any = None) -> np.ndarray:
         """The prices of features, at most `n_points` of them, from the cheapest to the most expensive."""
         costs = self._given_costs()
         prices = np.unique(list(costs.marginal().values())) if costs.each is None else np.array([costs.each])

@@ -53,7 +53,7 @@ class TieredCascade(TwoClasses, GraphEstimator):
         """The order to show: rows that were rejected stand below all that went on."""
         return self._by_blocks(X, lambda plan, block: plan.rank_score(block, budget=budget))
 
-    def suggest_grid(self, y: Any, n_points: int = 8) -> np.ndarray:
+    def suggest_grid(self, y: Any, n_points: int = 8, sample_weight: Any = None) -> np.ndarray:
         """Weights of the cost from nearly none to all that counts; they have no unit."""
         return np.geomspace(1e-4, 1.0, n_points)
 

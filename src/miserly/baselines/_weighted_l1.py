@@ -33,8 +33,8 @@ from miserly.baselines._linear import (
 )
 from miserly.baselines._standard import Standard
 from miserly.costs import CostTable
-from miserly.estimators import PlanClassifier, PlanRegressor, constraints
-from miserly.solvers import blas_threads, discriminant
+from miserly.estimators import PlanClassifier, PlanRegressor, constraints, row_weights
+from miserly.solvers import blas_threads, discriminant, shares
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class _CostWeightedL1(LinearPlan):
             models.append(model)
         return models
 
-    def suggest_grid(self, y: Any, n_points: int = 8) -> np.ndarray:
+    def suggest_grid(self, y: Any, n_points: int = 8, sample_weight: Any = None) -> np.ndarray:
         """Values of `tradeoff` from nearly cost-blind to nothing but the cheapest, whatever the unit of the prices.
 
         No standardised feature has a larger gradient than the deviation of y, so a penalty of that size buys nothing.
@@ -100,7 +100,8 @@ class _CostWeightedL1(LinearPlan):
         costs = self._given_costs()
         y = np.asarray(y)
         targets = self._target_of(y).encode(y)
-        std = math.sqrt(float(targets.var(axis=0).sum()))
+        share = shares(row_weights(sample_weight, len(y)), len(y))
+        std = math.sqrt(float(share @ ((targets - share @ targets) ** 2).sum(axis=1)))
         each = feature_prices(costs) if costs.each is None else np.array([costs.each])
         paid = each[each > 0] if (each > 0).any() else np.ones(1)
         return np.geomspace(1e-3 / paid.max(), 0.5 / paid.min(), n_points) * (std or 1.0)

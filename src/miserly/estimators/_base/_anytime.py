@@ -31,7 +31,7 @@ class Anytime(PlanEstimator):
         self._whole = whole
         return whole if self.budget is None else whole.truncate(self.budget)
 
-    def suggest_grid(self, y: Any, n_points: int = 8) -> np.ndarray:
+    def suggest_grid(self, y: Any, n_points: int = 8, sample_weight: Any = None) -> np.ndarray:
         """Budgets from the cheapest purchase to the price of everything."""
         costs = self._given_costs()
         prices = [p for p in costs.price_list if p > 0] or [costs.each or 1.0]

@@ -13,12 +13,13 @@ import numpy as np
 
 from miserly._typing import Floats
 from miserly.costs import CostTable
+from miserly.estimators._base._base import row_weights
 from miserly.estimators._base._dictionary import Learners
 from miserly.estimators._base._learner_base import LearnerEstimator
 from miserly.estimators._base._target import Reading, Target
 from miserly.metrics import Metric, get_metric
 from miserly.plan import Gate, Node, Plan, Trees
-from miserly.solvers import AcquisitionNorm, Design, GateGraph, RawDesign, TreeDesign
+from miserly.solvers import AcquisitionNorm, Design, GateGraph, RawDesign, TreeDesign, shares
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ class GraphEstimator(LearnerEstimator):
             of_class = {c: float(wanted.get(c, 1.0)) for c in self.classes_.tolist()}
         return np.array([of_class[c] for c in self.classes_])[np.searchsorted(self.classes_, y)]
 
-    def suggest_grid(self, y: Any, n_points: int = 24) -> np.ndarray:
+    def suggest_grid(self, y: Any, n_points: int = 24, sample_weight: Any = None) -> np.ndarray:
         """Values of `tradeoff` from nearly cost-blind to nothing but the cheapest, whatever the unit of the prices.
 
         No standardised feature has a larger gradient than the deviation of y. The useful window may be narrow.
@@ -107,7 +108,8 @@ class GraphEstimator(LearnerEstimator):
         costs = self._given_costs()
         y = np.asarray(y)
         targets = self._target_of(y).encode(y)
-        std = math.sqrt(float(targets.var(axis=0).sum())) or 1.0
+        share = shares(row_weights(sample_weight, len(y)), len(y))
+        std = math.sqrt(float(share @ ((targets - share @ targets) ** 2).sum(axis=1))) or 1.0
         each = np.array(list(costs.marginal().values()) if costs.each is None else [costs.each])
         if isinstance(costs.evaluation, float):
             each = each + costs.evaluation

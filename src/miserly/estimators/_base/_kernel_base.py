@@ -43,7 +43,7 @@ class KernelClassifier(PlanClassifier):
         X = X.tocsr()[:, self._order] if issparse(X) else np.ascontiguousarray(X[:, self._order], np.float64)
         return X, np.searchsorted(self.classes_, y), np.ones(len(y)) if weight is None else weight
 
-    def suggest_grid(self, y: Any, n_points: int = 8) -> np.ndarray:
+    def suggest_grid(self, y: Any, n_points: int = 8, sample_weight: Any = None) -> np.ndarray:
         """Numbers of vectors from two to a fifth of the rows."""
         return np.unique(np.geomspace(2.0, max(4.0, 0.2 * len(y)), n_points).astype(int))
 

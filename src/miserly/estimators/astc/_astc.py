@@ -110,7 +110,7 @@ class _ASTC(LearnerEstimator):
         self.plan_ = self._plan(learners, tuple(node for node in nodes if node), targets, weight)
         return self
 
-    def suggest_grid(self, y: Any, n_points: int = 8) -> np.ndarray:
+    def suggest_grid(self, y: Any, n_points: int = 8, sample_weight: Any = None) -> np.ndarray:
         """Budgets of a node from the cheapest price to that of everything, or to 64 of what all cost alike."""
         costs = self._given_costs()
         prices = [p for p in (*costs.price_list, costs.each or 0.0) if p > 0]

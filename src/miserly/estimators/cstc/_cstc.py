@@ -110,7 +110,11 @@ class _CSTC(GraphEstimator):
         """
         first = clone(self)
         posed = first._pose(X, y, sample_weight, backend)
-        values = first.suggest_grid(y) if tradeoffs is None else np.asarray(list(tradeoffs), float)
+        values = (
+            first.suggest_grid(y, sample_weight=sample_weight)
+            if tradeoffs is None
+            else np.asarray(list(tradeoffs), float)
+        )
         models, starts = [], None
         with closing(posed.learners.design) as design, blas_threads(posed.n_cells):
             posed = replace(posed, gram=design.gram(posed.share))

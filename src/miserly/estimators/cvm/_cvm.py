@@ -134,11 +134,11 @@ class CompressedSVC(KernelClassifier):
         """What trades quality for cost: the budget if there is one, else the number of vectors."""
         return "n_vectors" if self.budget is None else "budget"
 
-    def suggest_grid(self, y: Any, n_points: int = 8) -> np.ndarray:
+    def suggest_grid(self, y: Any, n_points: int = 8, sample_weight: Any = None) -> np.ndarray:
         """Numbers of vectors from two to a fifth of the rows, or budgets up to the one given."""
         if self.budget is not None:
             return np.geomspace(self.budget / 64.0, self.budget, n_points)
-        return super().suggest_grid(y, n_points)
+        return super().suggest_grid(y, n_points, sample_weight)
 
     # ---- making one -------------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from miserly.boosting import Loss
 from miserly.costs import CostTable
-from miserly.estimators._base import constraints
+from miserly.estimators._base import constraints, row_weights
 from miserly.estimators.greedy_miser._boosted import BoostedEstimator
 from miserly.estimators.greedy_miser._boosted_kinds import BoostedClassifier, BoostedRanker, BoostedRegressor
 
@@ -45,7 +45,7 @@ class _GreedyMiser(BoostedEstimator):
         max_bins: int = 255,
         charge: str = "learner",
         repeat_price: float = 0.0,
-        purchases: str = "lazy",
+        purchases: str = "every_round",
         subsample: float = 1.0,
         max_features: float = 1.0,
         n_iter_no_change: int | None = None,
@@ -74,11 +74,13 @@ class _GreedyMiser(BoostedEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def suggest_grid(self, y: Any, n_points: int = 8) -> np.ndarray:
+    def suggest_grid(self, y: Any, n_points: int = 8, sample_weight: Any = None) -> np.ndarray:
         """Values of `tradeoff` from nearly cost-blind to nearly nothing bought, whatever the unit of the prices."""
         costs = self._given_costs()
         loss, target = self._loss_and_target(np.asarray(y))
-        start = loss.value(target, np.repeat(loss.constant(target)[:, None], len(target), axis=1))
+        weight = row_weights(sample_weight, len(target))
+        constant = loss.constant(target, weight)
+        start = loss.value(target, np.repeat(constant[:, None], len(target), axis=1), weight)
         prices = [p for p in costs.price_list if p > 0] or [costs.each or 1.0]
         typical = math.fsum(prices) / len(prices)
         return np.geomspace(1e-5, 1e-1, n_points) * (start or 1.0) / typical
@@ -137,7 +139,7 @@ class GreedyMiserRanker(_GreedyMiser, BoostedRanker):
         max_bins: int = 255,
         charge: str = "learner",
         repeat_price: float = 0.0,
-        purchases: str = "lazy",
+        purchases: str = "every_round",
         subsample: float = 1.0,
         max_features: float = 1.0,
         n_iter_no_change: int | None = None,
