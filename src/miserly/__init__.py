@@ -31,6 +31,7 @@ _HOME = {
     "CronusClassifier": "miserly.estimators",
     "CronusRegressor": "miserly.estimators",
     "CompressedSVC": "miserly.estimators",
+    "PricedPipeline": "miserly.estimators",
     "BinnedDataset": "miserly.boosting",
     "import_trees": "miserly.boosting",
     "read_table": "miserly.datasets",

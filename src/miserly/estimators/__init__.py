@@ -40,6 +40,7 @@ from miserly.estimators.greedy_miser import (
     GreedyMiserRegressor,
     Purchase,
 )
+from miserly.estimators.pipeline import PricedPipeline
 
 __all__ = [
     "AFRClassifier",
@@ -65,6 +66,7 @@ __all__ = [
     "PlanClassifier",
     "PlanEstimator",
     "PlanRegressor",
+    "PricedPipeline",
     "Purchase",
     "constraints",
 ]

@@ -16,6 +16,7 @@ from miserly.costs import CostTable
 from miserly.datasets import RowStream
 from miserly.estimators._base._categories import as_codes, find_categories
 from miserly.estimators._base._target import ClassTarget, NumberTarget, Target
+from miserly.estimators.pipeline import refuse_unnamed
 from miserly.plan import Charge, Plan, Trees, refuse_missing
 
 BLOCK_CELLS = 1 << 22
@@ -135,6 +136,9 @@ class PlanEstimator(BaseEstimator):
         if labels.ndim == 1 and labels.dtype == object:
             refuse_missing(labels, "y", "label")
         X, y = validate_data(self, X, y, accept_sparse="csc", y_numeric=y_numeric, **self._numbers)
+        costs: CostTable | None = getattr(self, "costs", None)
+        if costs is not None and costs.each is None and not hasattr(self, "feature_names_in_"):
+            refuse_unnamed(self)
         weight = row_weights(sample_weight, X.shape[0])
         if weight is not None and not keep_rows and not weight.all():
             present = np.flatnonzero(weight)
