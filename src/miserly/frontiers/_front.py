@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from miserly.metrics import Metric
-from miserly.plan import draw
+from miserly.plan import Menu, draw
 
 STATISTICS = ("mean", "median", "p95", "p99", "max")
 NOT_IN_TABLE = ("pareto", "median_cost", "p99_cost")
@@ -60,6 +60,13 @@ class Frontier:
     unit: str
     name: str = ""
     complete: bool = True
+    offer: Callable[[], Menu] | None = field(default=None, compare=False, repr=False)
+
+    def menu(self) -> Menu:
+        """All models of the front in one thing that answers under any budget, and can be saved and served."""
+        if self.offer is None:
+            raise ValueError("This frontier has no validation rows to measure a menu on. Use one that was just fitted.")
+        return self.offer()
 
     def __or__(self, other: Frontier) -> Frontier:
         """The points of two sweeps of the same data as one frontier; each point says the name of its sweep."""
@@ -87,7 +94,10 @@ class Frontier:
         return front
 
     def choose(self, budget: float | None = None, quality: float | None = None, statistic: str = "mean") -> Any:
-        """The best fitted model within a budget, or the cheapest that reaches a quality (both on validation)."""
+        """The best fitted model within a budget, or the cheapest that reaches a quality (both on validation).
+
+        Where no model fits the budget, the cheapest is given: a sweep has the free constant for that.
+        """
         return self.choose_point(budget, quality, statistic).model
 
     def choose_point(self, budget: float | None = None, quality: float | None = None, statistic: str = "mean") -> Point:
@@ -95,13 +105,11 @@ class Frontier:
         if (budget is None) == (quality is None):
             raise ValueError("Give choose() either a budget or a quality to reach.")
         if budget is not None:
+            if math.isnan(budget):
+                raise ValueError("The budget is not a number.")
             within = [p for p in self.points if _cost(p, statistic) <= budget]
             if not within:
-                cheapest = min(_cost(p, statistic) for p in self.points)
-                raise ValueError(
-                    f"No model has a {statistic} cost within {budget:g} {self.unit}; the cheapest costs {cheapest:g}. "
-                    "Raise the budget, or sweep further towards cheap models."
-                )
+                return min(self.points, key=lambda p: (_cost(p, statistic), -self._worth(p)))
             return max(within, key=lambda p: (self._worth(p), -_cost(p, statistic)))
         sign = 1.0 if self.metric.greater_is_better else -1.0
         good = [p for p in self.points if self._worth(p) >= sign * float(quality or 0.0)]

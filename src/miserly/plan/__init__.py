@@ -17,6 +17,8 @@ from miserly.plan._policy import PolicyPlan
 from miserly.plan._policy_arrays import Policy
 from miserly.plan._policy_walk import Offer as Offer
 from miserly.plan._policy_walk import PolicyWalk as PolicyWalk
+from miserly.plan._rule import confidence_columns as confidence_columns
+from miserly.plan._rule import rule_value as rule_value
 from miserly.plan._run import Run
 from miserly.plan._validation import as_matrix as as_matrix
 from miserly.plan._validation import missing as missing

@@ -1,0 +1,211 @@
+"""Candidates for the frontier: what each is worth on rows that it was not fitted on, and how its plan is made."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from miserly._typing import Floats
+from miserly.auto._assemble import assemble
+from miserly.auto._policy import Decision, StageGraph, StagePolicy
+from miserly.plan import Plan, Trees, stack_trees
+
+LEAST_VALUES = 10  # distinct values of a column by which rows can be divided
+STEP = 0.12  # in log cost, between mixtures
+MOST_STEPS = 10
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A plan that may stand on the frontier: its quality (higher is better), where each measured row ends, what it
+    pays, and the policy that it follows. `plan(True)` is the plan with the models of the first fold."""
+
+    member: str
+    quality: float
+    costs: Floats
+    ends: np.ndarray
+    policy: StagePolicy | None
+    plan: Callable[[bool], Plan]
+    rate: float = math.nan
+
+    @property
+    def mean_cost(self) -> float:
+        """Mean cost per row."""
+        return float(self.costs.mean())
+
+
+class Scale:
+    """Measures candidates: on the user's validation rows if there are any, otherwise on out-of-fold predictions."""
+
+    def __init__(self, graph: StageGraph) -> None:
+        task = graph.task
+        self.graph, self.task, self.is_held = graph, task, task.held is not None
+        self.rows = task.train.part(graph.rows) if task.held is None else task.held
+        parts = [graph.stages[s] for s in graph.order]
+        outputs = [p.oof[graph.rows] if p.held is None else p.held for p in parts]
+        self.outputs, self.every = np.stack(outputs), np.arange(len(self.rows))
+
+    def quality(self, ends: np.ndarray) -> float:
+        """The metric (higher is better) if each row ends at the state of this number."""
+        value = self.task.quality(self.rows, self.outputs[ends, self.every])
+        return value if math.isfinite(value) else -math.inf
+
+    def singles(self) -> list[Candidate]:
+        """Each stage alone."""
+        found = []
+        for k, state in enumerate(self.graph.order):
+            stage = self.graph.stages[state]
+            ends = np.full(len(self.rows), k)
+            member = "subset" if stage.plan.nodes else "constant"
+            costs = np.full(len(self.rows), stage.plan.most_expensive)
+            policy = _straight_to(state, ends)
+            found.append(Candidate(member, self.quality(ends), costs, ends, policy, stage.model))
+        return found
+
+    def policies(self, policies: Sequence[StagePolicy]) -> list[Candidate]:
+        """The policies of one sweep.
+
+        Without validation rows quality is that of rules that have not seen the row, at what these spend; the plan has
+        the mean of the rules, which spends a little more or less: quality is moved along the sweep as cost is.
+        """
+        prices = self.graph.prices
+        if self.is_held:
+            ends = [policy.end_of_held for policy in policies]
+            spent = [prices[e] for e in ends]
+            qualities = [self.quality(e) for e in ends]  # type: ignore[arg-type]
+        else:
+            ends = [policy.end for policy in policies]
+            spent = [prices[policy.end_of_all] for policy in policies]
+            measured = [self.quality(e) for e in ends]  # type: ignore[arg-type]
+            costs = [float(prices[e].mean()) for e in ends]
+            along = _curve(costs, measured)
+            qualities = [q + along(float(s.mean())) - along(c) for q, c, s in zip(measured, costs, spent)]
+        if float(np.max(self.task.costs.evaluation)) > 0:  # paid for every stage on the way, which prices leave out
+            spent = [self._plan_of([policy])(False).predict_cost(self.rows.X) for policy in policies]
+        return [
+            Candidate("policy", q, s, e, policy, self._plan_of([policy]), policy.rate)  # type: ignore[arg-type]
+            for policy, q, s, e in zip(policies, qualities, spent, ends)
+        ]
+
+    def _plan_of(self, policies: Sequence[StagePolicy], chooser: Trees | None = None) -> Callable[[bool], Plan]:
+        return lambda of_fold: assemble(self.graph, policies, chooser, of_fold)
+
+    def mixtures(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """Between neighbours on the hull of the frontier: some rows follow one, the others the other, divided by the
+        value of a cheap column, which all rows buy. A share for every budget in between."""
+        found = []
+        for column in self._dividers():
+            for first, second in _neighbours(candidates):
+                found += self._between(first, second, column)
+        return found
+
+    def _dividers(self) -> list[int]:
+        """The cheapest columns with enough values to divide rows by."""
+        costs, X = self.task.costs, self.rows.X
+        names = costs.features
+        enough = [f for f in range(X.shape[1]) if len(np.unique(X[~np.isnan(X[:, f]), f])) >= LEAST_VALUES]
+        ranked = sorted(enough, key=lambda f: (costs.price([names[f]]), -len(np.unique(X[:, f])), f))
+        return ranked[:1]
+
+    def _between(self, first: Candidate, second: Candidate, column: int) -> list[Candidate]:
+        mask = self.task.costs.feature_masks[column]
+        low = self._costs_with(first, mask)
+        high = self._costs_with(second, mask)
+        a, b = float(low.mean()), float(high.mean())
+        floor = max(a, self.task.costs.price([self.task.costs.features[column]]), 1e-12)
+        if not floor < b or first.policy is None or second.policy is None:
+            return []
+        n_steps = min(MOST_STEPS, math.ceil(math.log(b / floor) / STEP))
+        values = np.where(np.isnan(self.rows.X[:, column]), -np.inf, self.rows.X[:, column])
+        found = []
+        for target in np.geomspace(floor * 1.02, b, n_steps + 1)[:-1]:
+            share = (target - a) / (b - a) if b > a else 0.0
+            if not 0.0 < share < 1.0:
+                continue
+            options = [self._divided(first, second, low, high, values, column, share, side) for side in (1, -1)]
+            best = max((o for o in options if o is not None), key=lambda o: o.quality, default=None)
+            if best is not None:
+                found.append(best)
+        return found
+
+    def _costs_with(self, candidate: Candidate, mask: int) -> Floats:
+        """What rows pay if all of them buy something at first."""
+        extra = [self.graph.price(s | mask) - self.graph.price(s) for s in self.graph.order]
+        return candidate.costs + np.array(extra)[candidate.ends]
+
+    def _divided(
+        self,
+        first: Candidate,
+        second: Candidate,
+        low: Floats,
+        high: Floats,
+        values: Floats,
+        column: int,
+        share: float,
+        side: int,
+    ) -> Candidate | None:
+        """The share of rows with the largest (side 1) or smallest values follows the second, the others the first."""
+        cut = float(np.quantile(values, 1 - share if side > 0 else share, method="lower"))
+        passed = values > cut if side > 0 else values <= cut
+        if not math.isfinite(cut) or not 0.005 < passed.mean() < 0.995:
+            return None
+        ends = np.where(passed, second.ends, first.ends)
+        moved = [c.quality - self.quality(c.ends) for c in (first, second)]
+        part = float(passed.mean())
+        quality = self.quality(ends) + (1 - part) * moved[0] + part * moved[1]
+        policies = [c.policy for c in (first, second) if c.policy is not None]
+        plan = self._plan_of(policies, _stump(column, cut, side))
+        return Candidate("mixture", quality, np.where(passed, high, low), ends, None, plan, second.rate)
+
+
+def pareto(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Those that no other beats in both mean cost and quality, cheapest first; the free constant is always one."""
+    kept: list[Candidate] = []
+    for candidate in sorted(candidates, key=lambda c: (c.mean_cost, -c.quality)):
+        if not kept or candidate.quality > kept[-1].quality:
+            kept.append(candidate)
+    return kept
+
+
+def _neighbours(candidates: Sequence[Candidate]) -> list[tuple[Candidate, Candidate]]:
+    """Neighbours on the upper hull of quality over cost."""
+    hull: list[Candidate] = []
+    for candidate in pareto([c for c in candidates if c.policy is not None and math.isfinite(c.quality)]):
+        while len(hull) > 1 and _slope(hull[-2], hull[-1]) <= _slope(hull[-1], candidate):
+            hull.pop()
+        hull.append(candidate)
+    return list(pairwise(hull))
+
+
+def _slope(a: Candidate, b: Candidate) -> float:
+    return (b.quality - a.quality) / max(b.mean_cost - a.mean_cost, 1e-300)
+
+
+def _straight_to(state: int, ends: np.ndarray) -> StagePolicy:
+    """The policy of one stage for all rows."""
+    decisions = {0: Decision(False)} if state == 0 else {0: Decision(True, (state,)), state: Decision(False)}
+    return StagePolicy(math.nan, decisions, ends, ends, ends)
+
+
+def _curve(costs: Sequence[float], qualities: Sequence[float]) -> Callable[[float], float]:
+    """Quality by cost along a sweep, never falling."""
+    order = np.argsort(costs, kind="stable")
+    x, y = np.array(costs)[order], np.maximum.accumulate(np.array(qualities)[order])
+    y = np.where(np.isfinite(y), y, -1e300)
+    return lambda cost: float(np.interp(cost, x, y))
+
+
+def _stump(column: int, cut: float, side: int) -> Trees:
+    """Positive for values above the cut (side 1), or for the others (side -1)."""
+    table = {
+        "feature": np.array([column, 0, 0], np.int32),
+        "threshold": np.array([cut, np.inf, np.inf]),
+        "left": np.array([1, 1, 2], np.int32),
+        "missing_right": np.zeros(3, bool),
+        "value": np.array([0.0, -side, side], np.float64),
+    }
+    return stack_trees([table])

@@ -1,0 +1,197 @@
+"""Fitted value iteration over a graph of stages: for each rate λ, who goes on from each stage, and where to.
+
+A state is a set of acquisitions with the stage fitted on it; a row may stop there or go on to a larger set. Backwards
+from the largest sets, the loss saved by going on, less λ · price, is regressed on what is known at the state (owned
+columns, and how sure the present prediction is). Losses are those of out-of-fold predictions, and a rule decides for
+rows that it was not fitted on, so that the value of a state is that of its rules on new rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from miserly._typing import Floats
+from miserly.auto._gate_tree import GateTree, Inputs, grow
+from miserly.auto._stages import StageFitter, StageModel
+from miserly.auto._task import Task
+from miserly.plan import Trees, confidence_columns, stack_trees
+
+N_PARTS = 3  # a rule is the mean of this many trees, each fitted on the rows of all parts but one
+MOST_COLUMNS = 12  # of the data, that a rule may look at: those that its stage uses most
+MOST_WAYS = 3  # from one state
+MOST_ROWS = 9000
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The mean of trees over some inputs; rows for which it is positive pass."""
+
+    inputs: Inputs
+    trees: tuple[GateTree, ...]
+
+    def forest(self) -> Trees:
+        """As the node of a plan keeps it."""
+        return stack_trees([tree.table(self.inputs, 1.0 / len(self.trees)) for tree in self.trees])
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What happens at a state: `go` is a rule, or the same for all rows; then `choosers[j]` takes `ways[j]` for rows
+    that pass it, and the last way is for the others."""
+
+    go: Rule | bool
+    ways: tuple[int, ...] = ()
+    choosers: tuple[Rule, ...] = ()
+
+
+@dataclass(frozen=True)
+class StagePolicy:
+    """Decisions at a rate, and where each row ends (numbers of `StageGraph.order`): by rules that have not seen it, by
+    the rules of all parts, and for held-out rows."""
+
+    rate: float
+    decisions: dict[int, Decision]
+    end: np.ndarray
+    end_of_all: np.ndarray
+    end_of_held: np.ndarray | None
+
+
+@dataclass(eq=False)
+class StageGraph:
+    """Stages and the ways between them: from a set to the smallest sets of the graph that contain it."""
+
+    task: Task
+    fitter: StageFitter
+    order: list[int] = field(init=False)
+    ways: dict[int, list[int]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.stages, self.price = self.fitter.stages, self.fitter.price
+        self.order = sorted(self.stages, key=lambda s: (s.bit_count(), s))
+        self.ways = {s: self._next(s) for s in self.order}
+        rng = np.random.default_rng(self.task.seed)
+        self.rows = self.task.scored
+        if len(self.rows) > MOST_ROWS:
+            self.rows = np.sort(rng.permutation(self.rows)[:MOST_ROWS])
+        self.part = rng.permutation(len(self.rows)) % N_PARTS
+        self.number = {s: k for k, s in enumerate(self.order)}
+
+    def _next(self, state: int) -> list[int]:
+        above = [s for s in self.order if s != state and not state & ~s]
+        least = [s for s in above if not any(t not in (s, state) and not t & ~s for t in above)]
+        return sorted(least, key=lambda s: (self._mean_loss(s), s))[:MOST_WAYS]
+
+    def _mean_loss(self, state: int) -> float:
+        return self.task.mean_loss(self.stages[state].oof, "log")
+
+    @cached_property
+    def prices(self) -> Floats:
+        """What a row has paid that ends at each state, in order."""
+        return np.array([self.stages[s].price for s in self.order])
+
+    @cached_property
+    def inputs(self) -> dict[int, tuple[Inputs, np.ndarray | None]]:
+        """What is known at each state, in bins, and the bins of held-out rows."""
+        return {s: self._known_at(s) for s in self.order}
+
+    def _known_at(self, state: int) -> tuple[Inputs, np.ndarray | None]:
+        task, stage = self.task, self.stages[state]
+        n_features = task.train.X.shape[1]
+        if not stage.plan.nodes:  # a constant: shares that differ from fold to fold say nothing about a row
+            nothing = np.zeros((len(self.rows), 0))
+            return Inputs.of(nothing, ()), None if task.held is None else np.zeros((len(task.held), 0), np.intp)
+        columns = _most_used(stage, MOST_COLUMNS)
+        values = _inputs_of(task.train.X[self.rows][:, columns], stage.oof[self.rows], task.n_classes)
+        numbers = (*columns, *range(n_features, n_features + values.shape[1] - len(columns)))
+        inputs = Inputs.of(values, numbers)
+        if task.held is None or stage.held is None:
+            return inputs, None
+        held = _inputs_of(task.held.X[:, columns], stage.held, task.n_classes)
+        return inputs, inputs.encode(held)
+
+    def policy(self, rate: float, loss: str) -> StagePolicy:
+        """The decisions at every state for one rate, found backwards."""
+        task, n = self.task, len(self.rows)
+        n_held = 0 if task.held is None else len(task.held)
+        train = task.train.part(self.rows)
+        value: dict[int, Floats] = {}
+        ends: dict[int, list[np.ndarray]] = {}
+        decisions: dict[int, Decision] = {}
+        for state in reversed(self.order):
+            here = task.row_loss(train, self.stages[state].oof[self.rows], loss)
+            stop = [np.full(size, self.number[state]) for size in (n, n, n_held)]
+            ways = [(s, value[s] + rate * (self.stages[s].price - self.stages[state].price)) for s in self.ways[state]]
+            ways = [way for way in ways if way[1].min() < here.max()]
+            if not ways:
+                value[state], ends[state], decisions[state] = here, stop, Decision(False)
+                continue
+            value[state], ends[state], decisions[state] = self._decide(state, here, stop, ways, ends)
+        held = None if task.held is None else ends[0][2]
+        return StagePolicy(rate, decisions, ends[0][0], ends[0][1], held)
+
+    def _decide(
+        self,
+        state: int,
+        here: Floats,
+        stop: list[np.ndarray],
+        ways: Sequence[tuple[int, Floats]],
+        ends: dict[int, list[np.ndarray]],
+    ) -> tuple[Floats, list[np.ndarray], Decision]:
+        """Which way is best for whom, then who goes at all; a rule is kept only where it beats the better constant on
+        rows that it has not seen."""
+        ways = sorted(ways, key=lambda way: float(way[1].mean()))
+        last, worth = ways[0]
+        reached = list(ends[last])
+        taken = [last]
+        choosers: list[Rule] = []
+        for way, cost in ways[1:]:
+            rule, passed = self._rule(state, worth - cost)
+            better = np.where(passed[0], cost, worth)
+            if better.mean() < min(worth.mean(), cost.mean()) - 1e-9:
+                worth = better
+                reached = [np.where(on, there, so_far) for on, there, so_far in zip(passed, ends[way], reached)]
+                taken.insert(0, way)
+                choosers.insert(0, rule)
+        rule, passed = self._rule(state, here - worth)
+        both = np.where(passed[0], worth, here)
+        if both.mean() < min(here.mean(), worth.mean()) - 1e-9:
+            reached = [np.where(on, there, stay) for on, there, stay in zip(passed, reached, stop)]
+            return both, reached, Decision(rule, tuple(taken), tuple(choosers))
+        if worth.mean() < here.mean():
+            return worth, reached, Decision(True, tuple(taken), tuple(choosers))
+        return here, stop, Decision(False)
+
+    def _rule(self, state: int, target: Floats) -> tuple[Rule, list[np.ndarray]]:
+        """A rule for a target, and who passes: by trees that have not seen the row, by all, and of held-out rows."""
+        inputs, held = self.inputs[state]
+        least = max(5, len(target) // 60)
+        trees = []
+        own, mean = np.zeros(len(target)), np.zeros(len(target))
+        of_held = np.zeros(0 if held is None else len(held))
+        for k in range(N_PARTS):
+            tree = grow(inputs, target, np.flatnonzero(self.part != k), least)
+            here = tree.predict(inputs.codes)
+            own[self.part == k] = here[self.part == k]
+            mean += here / N_PARTS
+            if held is not None:
+                of_held += tree.predict(held) / N_PARTS
+            trees.append(tree)
+        return Rule(inputs, tuple(trees)), [own > 0, mean > 0, of_held > 0]
+
+
+def _inputs_of(columns: Floats, output: Floats, n_classes: int) -> Floats:
+    sure = confidence_columns(output) if n_classes else output
+    return np.concatenate([columns, sure], axis=1)
+
+
+def _most_used(stage: StageModel, most: int) -> list[int]:
+    """The columns that a stage's trees split on most often."""
+    trees = stage.plan.dictionary
+    if not stage.plan.nodes or not isinstance(trees, Trees):
+        return []
+    counts = np.bincount(trees.feature[~trees.is_leaf])
+    return sorted(int(f) for f in np.argsort(-counts, kind="stable")[:most] if counts[f])

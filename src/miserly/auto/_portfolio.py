@@ -1,0 +1,110 @@
+"""The portfolio: sets of acquisitions, a model on each, policies between them, and mixtures of neighbours."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+
+import numpy as np
+
+from miserly.auto._candidates import Candidate, Scale, pareto
+from miserly.auto._clock import TimeLimit
+from miserly.auto._lists import list_candidates
+from miserly.auto._policy import StageGraph, StagePolicy
+from miserly.auto._search import find_sets
+from miserly.auto._stages import StageFitter
+from miserly.auto._task import Task
+
+logger = logging.getLogger(__name__)
+N_RATES, N_MORE = 7, 13  # rates of a sweep: first ones far apart, then between those that leave most
+LEAST_GAP = 0.03  # in log cost, between neighbours, that is worth another rate
+
+
+def build(task: Task, clock: TimeLimit) -> tuple[list[Candidate], Scale]:
+    """The frontier, and what it was measured with; an interruption or the end of the time keeps what is done."""
+    fitter = StageFitter(task, clock)
+    fitter.stage(0)
+    sets = [0]
+    with _interruptible(clock):
+        fitter.choose_shape()
+        sets = find_sets(task, fitter, clock)
+        clock.report(f"{len(sets)} sets of acquisitions", 0.3)
+    with _interruptible(clock):
+        for k, bought in enumerate(_spread(sets)):
+            if clock.over(0.75) and k > 1:
+                logger.info("Time is short: %d of %d sets have a model.", len(fitter.stages), len(sets))
+                break
+            fitter.stage(bought)
+            clock.report(f"{len(fitter.stages)} models", 0.3 + 0.4 * (k + 1) / len(sets))
+    graph = StageGraph(task, fitter)
+    scale = Scale(graph)
+    found = scale.singles()
+    if task.kind == "lists":
+        with _interruptible(clock):
+            found = list_candidates(scale, clock)
+    elif len(fitter.stages) > 1:
+        with _interruptible(clock):
+            for loss in _losses(task):
+                found += scale.policies(_sweep(graph, loss, clock))
+        found += scale.mixtures(found)
+    return pareto(found), scale
+
+
+@contextmanager
+def _interruptible(clock: TimeLimit) -> Iterator[None]:
+    """Ctrl-C ends the step, not the fit."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        clock.interrupt()
+
+
+def _spread(sets: list[int]) -> list[int]:
+    """The sets, those far apart first, so that a short time gives a coarse frontier, not half of one."""
+    order: list[int] = []
+    step = 1
+    while step < len(sets):
+        step *= 2
+    while step >= 1:
+        order += [s for s in sets[::step] if s not in order]
+        step //= 2
+    return order
+
+
+def _losses(task: Task) -> list[str]:
+    if task.kind != "classes":
+        return ["squared"]
+    return ["error"] if task.metric.name == "accuracy" else ["log"]
+
+
+def _sweep(graph: StageGraph, loss: str, clock: TimeLimit) -> list[StagePolicy]:
+    """Learned stops over all stages, at rates from the first purchase to the plateau."""
+    task, prices = graph.task, graph.prices
+    if not (prices > 0).any():
+        return []
+    least, most = float(prices[prices > 0].min()), float(prices.max())
+    start = task.mean_loss(graph.stages[0].oof, loss) or 1.0
+    done: list[tuple[float, float, StagePolicy]] = []
+    rates = list(np.geomspace(start / least, 2e-3 * start / most, N_RATES))
+    while rates and not clock.over(0.95):
+        rate = float(rates.pop(0))
+        policy = graph.policy(rate, loss)
+        done.append((math.log(rate), math.log(max(prices[policy.end_of_all].mean(), least / 10)), policy))
+        clock.report(f"{len(done)} policies", 0.7 + 0.3 * len(done) / (N_RATES + N_MORE))
+        if not rates and len(done) < N_RATES + N_MORE:
+            rates = _next_rate(done)
+    return [policy for *_, policy in done]
+
+
+def _next_rate(done: list[tuple[float, float, StagePolicy]]) -> list[float]:
+    """The rate half-way between the neighbours whose costs differ most, unless all are close."""
+    ordered = sorted(done, key=lambda point: point[0])
+    gaps = [
+        (abs(a[1] - b[1]) * math.sqrt(b[0] - a[0]), (a[0] + b[0]) / 2)
+        for a, b in pairwise(ordered)
+        if abs(a[1] - b[1]) > LEAST_GAP and b[0] - a[0] > 1e-3
+    ]
+    return [math.exp(max(gaps)[1])] if gaps else []

@@ -1,0 +1,243 @@
+"""Models on sets of acquisitions, each scored on rows that it was not fitted on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from miserly._typing import Floats
+from miserly.auto._clock import TimeLimit
+from miserly.auto._task import Rows, Task
+from miserly.boosting import BinnedData
+from miserly.estimators import GreedyMiserClassifier, GreedyMiserRanker, GreedyMiserRegressor
+from miserly.plan import EXIT, Plan
+
+KINDS = {"classes": GreedyMiserClassifier, "numbers": GreedyMiserRegressor, "lists": GreedyMiserRanker}
+PATIENCE = 12
+LARGE = 4000  # rows from which deeper trees are tried
+SHAPES: tuple[dict[str, Any], ...] = ({"max_depth": 3, "max_leaf_nodes": None}, {"max_depth": 6, "max_leaf_nodes": 16})
+LIST_SHAPES: tuple[dict[str, Any], ...] = (
+    {"loss": "squared", "max_depth": 3, "max_leaf_nodes": None, "learning_rate": 0.1},
+    {"loss": "squared", "max_depth": 6, "max_leaf_nodes": 16, "learning_rate": 0.1},
+    {"loss": "lambdarank", "max_depth": 3, "max_leaf_nodes": None, "learning_rate": 0.2},
+)
+SMALL_SHAPES: tuple[dict[str, Any], ...] = (
+    {"max_depth": 3, "l2_regularization": 1.0},
+    {"max_depth": 3, "l2_regularization": 10.0},
+    {"max_depth": 2, "l2_regularization": 1.0},
+)
+MORE_ROWS = 1.05  # rounds of the model of all rows, relative to those of the folds
+
+
+@dataclass(frozen=True, eq=False)
+class StageModel:
+    """A model that looks at what a set of acquisitions gives: out-of-fold predictions, and the model of all rows.
+
+    Predictions are rows × columns: probabilities of classes, or one number. `held` are those of the user's validation
+    rows by the model of all rows. `prefixes` are its first rounds alone, where evaluating trees costs something.
+    `of_fold` is the model of the first fold, for what must be tried on rows that a model has not seen.
+    """
+
+    bought: int
+    price: float
+    oof: Floats
+    held: Floats | None
+    plan: Plan
+    prefixes: tuple[StageModel, ...] = ()
+    of_fold: Plan | None = None
+
+    def model(self, of_fold: bool) -> Plan:
+        """The model of all rows, or of the first fold where there is one."""
+        return self.of_fold if of_fold and self.of_fold is not None else self.plan
+
+    @property
+    def acquired(self) -> int:
+        """The acquisitions that the model really buys."""
+        masks, total = self.plan.costs.feature_masks, 0
+        for f in self.plan.used_features:
+            total |= masks[f]
+        return total
+
+    @property
+    def evaluations(self) -> float:
+        """What evaluating the model costs."""
+        each = self.plan.costs.evaluation
+        n_trees = sum(len(node.learners) for node in self.plan.nodes)
+        return n_trees * float(np.max(each))
+
+
+class StageFitter:
+    """Fits stages on demand and remembers them. Bins are made once; features out of a set get none."""
+
+    def __init__(self, task: Task, clock: TimeLimit, **params: Any) -> None:
+        self.task, self.clock = task, clock
+        self.masks = task.costs.feature_masks
+        settings: dict[str, Any] = {
+            "n_estimators": 300,
+            "learning_rate": 0.1,
+            "max_depth": 3,
+            "min_samples_leaf": int(np.clip(len(task.train) // 150, 3, 20)),
+            "l2_regularization": 1.0,  # without it leaves of tiny curvature take steps that ruin the model
+            "n_iter_no_change": PATIENCE,
+        } | params
+        self.model = KINDS[task.kind](task.costs, tradeoff=0.0, n_jobs=1, random_state=task.seed, **settings)
+        self.stages: dict[int, StageModel] = {}
+        self._bins: dict[int, BinnedData] = {}
+
+    def choose_shape(self) -> None:
+        """Try a few shapes of trees with all features on one fold, and keep the best."""
+        task = self.task
+        everything = sum(1 << a for a in range(len(task.costs.price_list)))
+        if not self.features(everything).any() or (task.held is None and not task.folds):
+            return
+        if task.held is not None:
+            fit, watched, number = task.train, task.held, -1
+        else:
+            fit, watched, number = task.train.part(task.folds[0][0]), task.train.part(task.folds[0][1]), 0
+        losses = []
+        for shape in LIST_SHAPES if task.kind == "lists" else SHAPES if len(task.train) >= LARGE else SMALL_SHAPES:
+            self.model.set_params(**shape)
+            model = self._fit(fit, everything, number, watched)
+            losses.append((min(model.validation_loss_), shape))
+            if self.clock.over(0.08):
+                break
+        self.model.set_params(**min(losses, key=lambda found: found[0])[1])
+
+    def features(self, bought: int) -> np.ndarray:
+        """Which features a set of acquisitions gives."""
+        return np.array([not mask & ~bought for mask in self.masks], bool)
+
+    def price(self, bought: int) -> float:
+        """What a set of acquisitions costs."""
+        return math.fsum(p for a, p in enumerate(self.task.costs.price_list) if bought >> a & 1)
+
+    def stage(self, bought: int) -> StageModel:
+        """The stage of a set, fitted the first time."""
+        if bought not in self.stages:
+            plans: list[Plan] = []
+            if self.task.kind == "lists" and self.task.held is not None:
+                plan = self._watched_by_held(bought)
+            else:
+                plans, n_rounds = self._fold_plans(bought)
+                plan = self._final(bought, n_rounds)
+            ends = [2**k for k in range(12) if 2**k < len(plan.nodes)] if self._is_priced else []
+            prefixes = [self._stage(bought, _first_rounds(plan, n), [_first_rounds(p, n) for p in plans]) for n in ends]
+            self.stages[bought] = replace(self._stage(bought, plan, plans), prefixes=tuple(prefixes))
+        return self.stages[bought]
+
+    @property
+    def _is_priced(self) -> bool:
+        return float(np.max(self.task.costs.evaluation)) > 0
+
+    def _stage(self, bought: int, plan: Plan, fold_plans: list[Plan]) -> StageModel:
+        held = None if self.task.held is None else self._predict(plan, self.task.held)
+        oof = self._joined(fold_plans) if fold_plans else self._constants()
+        stage = StageModel(bought, 0.0, oof, held, plan, of_fold=fold_plans[0] if fold_plans else None)
+        return replace(stage, price=self.price(bought) + stage.evaluations)
+
+    def out_of_fold(self, bought: int) -> Floats:
+        """Predictions for each training row by a model that has not seen it."""
+        plans, _ = self._fold_plans(bought)
+        return self._joined(plans) if plans else self._constants()
+
+    def _joined(self, plans: list[Plan]) -> Floats:
+        """What the plan of each fold predicts for the rows that it has not seen."""
+        task = self.task
+        out = np.zeros((len(task.train), task.n_columns))
+        for plan, (_, score) in zip(plans, task.folds):
+            out[score] = self._predict(plan, task.train.part(score))
+        return out
+
+    def _fold_plans(self, bought: int) -> tuple[list[Plan], int]:
+        """The plan of each fold, and how many rounds were best; none without features or folds."""
+        task = self.task
+        if not self.features(bought).any() or not task.folds:
+            return [], 20 if self.features(bought).any() else 0
+        plans, rounds = [], []
+        for k, (fit, score) in enumerate(task.folds):
+            model = self._fit(task.train.part(fit), bought, k, task.train.part(score))
+            plans.append(model.plan_)
+            rounds.append(model.n_iter_)
+        return plans, max(1, round(float(np.mean(rounds)) * MORE_ROWS))
+
+    def _watched_by_held(self, bought: int) -> Plan:
+        """The model of all rows, stopped on the user's validation rows: lists need no out-of-fold predictions then."""
+        if not self.features(bought).any():
+            return self._final(bought, 0)
+        plan: Plan = self._fit(self.task.train, bought, -1, self.task.held).plan_
+        return plan
+
+    def importance(self) -> Floats:
+        """How much each feature lowers the loss of a model of all features: what a round gained, by its splits."""
+        plan = self.stage(sum(1 << a for a in range(len(self.task.costs.price_list)))).plan
+        gains = np.zeros(len(self.masks))
+        trees = plan.dictionary
+        for node in plan.nodes:
+            used = np.concatenate([_splits(trees, int(t)) for t in node.learners] or [np.zeros(0, np.intp)])
+            if len(used) and node.gain > 0:
+                gains += max(node.gain, 0.0) * np.bincount(used, minlength=len(gains)) / len(used)
+        return gains
+
+    def _constants(self) -> Floats:
+        """What is predicted without any feature: the shares of the classes, or the mean, of the other folds."""
+        task = self.task
+        out = np.zeros((len(task.train), task.n_columns))
+        whole = np.arange(len(out))
+        for fit, score in task.folds or [(whole, whole)]:
+            y = task.train.y[fit]
+            if task.kind == "classes":
+                out[score] = np.bincount(y.astype(np.intp), minlength=task.n_classes) / len(y)
+            elif task.kind == "numbers":
+                out[score] = y.mean()
+        return out
+
+    def _final(self, bought: int, n_rounds: int) -> Plan:
+        """The model of all rows: as many rounds as were best in the folds."""
+        task = self.task
+        model = clone(self.model).set_params(n_estimators=max(1, n_rounds), n_iter_no_change=None)
+        fitted = self._fit(task.train, bought, -1, None, model)
+        plan: Plan = fitted.plan_
+        return replace(plan, nodes=(), roots=()) if n_rounds == 0 else plan
+
+    def _fit(self, rows: Rows, bought: int, number: int, watched: Rows | None, model: Any = None) -> Any:
+        """Fit on a part of the rows (`number` says which) with the features of a set."""
+        model = self.model if model is None else model
+        if number not in self._bins:
+            self._bins[number] = model.prepare(rows.X)
+        data, usable = self._bins[number], self.features(bought)
+        binned = replace(data, n_bins=np.where(usable, data.n_bins, 0).astype(data.n_bins.dtype))
+        more: dict[str, Any] = {}
+        if watched is not None:
+            more["eval_set"] = (watched.X, watched.y) + ((watched.qid,) if self.task.kind == "lists" else ())
+        if self.task.kind == "lists":
+            more["qid"] = rows.qid
+        return model.fit(rows.X, rows.y, binned=binned, **more)
+
+    def _predict(self, plan: Plan, rows: Rows) -> Floats:
+        if self.task.kind != "classes":
+            return plan.score(rows.X)[:, None]
+        p = plan.predict_proba(rows.X)
+        if p.shape[1] == self.task.n_classes:
+            return p
+        assert plan.classes is not None
+        out = np.zeros((len(p), self.task.n_classes))  # a fold may lack a class
+        out[:, plan.classes.astype(np.intp)] = p
+        return out
+
+
+def _splits(trees: Any, tree: int) -> np.ndarray:
+    """The features of a tree's splits, each as often as it is used."""
+    places = slice(trees.start[tree], trees.start[tree + 1])
+    return np.asarray(trees.feature[places][~trees.is_leaf[places]], np.intp)
+
+
+def _first_rounds(plan: Plan, n_rounds: int) -> Plan:
+    """The plan of the first rounds alone."""
+    if n_rounds >= len(plan.nodes):
+        return plan
+    nodes = plan.nodes[:n_rounds]
+    return replace(plan, nodes=(*nodes[:-1], replace(nodes[-1], passed=EXIT)))

@@ -1,0 +1,151 @@
+"""What is learned: the rows, their labels, the folds, the prices, and how one row's loss is counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
+
+from miserly._typing import Floats
+from miserly.costs import CostTable
+from miserly.metrics import Metric, get_metric
+
+Kind = Literal["classes", "numbers", "lists"]
+SMALL = 1500  # rows up to which five folds are affordable
+LARGE = 6000  # rows from which one of three folds is enough to choose on
+LEAST_PROBABILITY = 1e-3  # below it a log loss is noise that would drown all other rows
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Features as numbers, labels (numbers of classes, values or grades), and query ids of lists."""
+
+    X: Floats
+    y: Floats
+    qid: Any = None
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def part(self, rows: np.ndarray) -> Rows:
+        """Some of the rows."""
+        return Rows(self.X[rows], self.y[rows], None if self.qid is None else self.qid[rows])
+
+
+@dataclass(frozen=True)
+class Task:
+    """A problem in the form that all members of the portfolio use.
+
+    `train` are the rows to learn from; `held` are validation rows of the user, if there are any: then models are chosen
+    on them, otherwise on out-of-fold scores of `train`.
+    """
+
+    kind: Kind
+    train: Rows
+    held: Rows | None
+    classes: np.ndarray | None
+    costs: CostTable
+    metric: Metric
+    seed: int
+
+    @cached_property
+    def folds(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Row numbers to fit on and to score, for each fold; lists stay whole. Of many rows one fold is scored."""
+        train = self.train
+        n_folds = 5 if len(train) <= SMALL else 3
+        if self.kind == "lists":
+            n_folds = min(n_folds, len(np.unique(train.qid)))
+            if n_folds < 2:
+                return []
+            return list(GroupKFold(n_folds, shuffle=True, random_state=self.seed).split(train.X, groups=train.qid))
+        if self.kind == "numbers":
+            n_folds = min(n_folds, len(train))
+            if n_folds < 2:
+                return []
+            split = KFold(n_folds, shuffle=True, random_state=self.seed).split(train.X)
+            return list(split)[: 1 if len(train) > LARGE else None]
+        counts = np.bincount(train.y.astype(np.intp))
+        n_folds = int(min(n_folds, max(2, counts.min())))
+        if counts.min() >= n_folds:
+            split = StratifiedKFold(n_folds, shuffle=True, random_state=self.seed).split(train.X, train.y)
+            return list(split)[: 1 if len(train) > LARGE else None]
+        return _folds_with_all_classes(train.y, n_folds, self.seed)
+
+    @cached_property
+    def scored(self) -> np.ndarray:
+        """The training rows that have out-of-fold predictions."""
+        return np.sort(np.concatenate([score for _, score in self.folds])) if self.folds else np.arange(len(self.train))
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are; 0 for numbers and lists."""
+        return 0 if self.classes is None else len(self.classes)
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns a prediction has: the classes' probabilities, or one number."""
+        return max(1, self.n_classes)
+
+    def row_loss(self, rows: Rows, output: Floats, kind: str) -> Floats:
+        """The loss of each row: 0/1 errors or log loss for classes, squared errors otherwise."""
+        if self.kind != "classes":
+            return np.square(output[:, 0] - rows.y)
+        if kind == "error":
+            return (output.argmax(axis=1) != rows.y).astype(np.float64)
+        p = output[np.arange(len(output)), rows.y.astype(np.intp)]
+        return -np.log(np.clip(p, LEAST_PROBABILITY, 1.0))
+
+    def mean_loss(self, oof: Floats, kind: str) -> float:
+        """The mean loss of out-of-fold predictions."""
+        scored = self.scored
+        return float(self.row_loss(self.train.part(scored), oof[scored], kind).mean())
+
+    def quality(self, rows: Rows, output: Floats) -> float:
+        """The metric, where higher is better."""
+        value = self.figure(rows, output)
+        return value if self.metric.greater_is_better else -value
+
+    def figure(self, rows: Rows, output: Floats) -> float:
+        """The metric as it is."""
+        if self.kind != "classes":
+            return float(self.metric(rows.y, output[:, 0], qid=rows.qid))
+        assert self.classes is not None
+        labels = self.classes[rows.y.astype(np.intp)]
+        if self.metric.input == "proba":
+            return float(self.metric(labels, output, classes=self.classes))
+        if self.metric.input == "value":
+            return float(self.metric(labels, self.classes[output.argmax(axis=1)]))
+        if self.n_classes != 2 or len(np.unique(rows.y)) < 2:
+            return float("nan")
+        return float(self.metric(labels, output[:, 1]))
+
+
+def _folds_with_all_classes(y: np.ndarray, n_folds: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Folds where a class with one row is in every training part (and is scored there, for lack of others)."""
+    rng = np.random.default_rng(seed)
+    fold = rng.permutation(len(y)) % n_folds
+    counts = np.bincount(y.astype(np.intp))
+    rare = np.isin(y, np.flatnonzero(counts < n_folds))
+    return [
+        (np.flatnonzero((fold != k) | rare), np.flatnonzero(fold == k)) for k in range(n_folds) if (fold == k).any()
+    ]
+
+
+def choose_metric(kind: Kind, y: np.ndarray) -> tuple[Metric, str]:
+    """The metric that suits the data, and why."""
+    if kind == "lists":
+        return get_metric("ndcg@5"), "documents of queries are ranked"
+    if kind == "numbers":
+        return get_metric("mse"), "numbers are predicted"
+    shares = np.bincount(y.astype(np.intp)) / len(y)
+    if len(shares) == 2 and shares.min() < SKEWED:
+        return get_metric("auc"), f"the smaller class has {shares.min():.0%} of the rows"
+    if shares.max() > 1.0 - SKEWED:
+        return get_metric("logloss"), f"the largest class has {shares.max():.0%} of the rows"
+    return get_metric("accuracy"), "no class has more than 80 % of the rows"
+
+
+SKEWED = 0.2  # a class share below which, for two classes, accuracy says little
