@@ -24,6 +24,8 @@ _HOME = {
     "GreedyMiserClassifier": "miserly.estimators",
     "GreedyMiserRanker": "miserly.estimators",
     "AFRClassifier": "miserly.estimators",
+    "ActiveClassifier": "miserly.estimators",
+    "ActiveRegressor": "miserly.estimators",
     "AnytimeMiserRegressor": "miserly.estimators",
     "AnytimeMiserClassifier": "miserly.estimators",
     "ASTCRegressor": "miserly.estimators",

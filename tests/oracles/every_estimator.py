@@ -13,6 +13,8 @@ SETTINGS = {
     "StagewiseClassifier": BOOSTED,
     "FeatureSubsetRegressor": {**BOOSTED, "max_price": 4.0},
     "FeatureSubsetClassifier": {**BOOSTED, "max_price": 4.0},
+    "ActiveRegressor": {"n_estimators": 6, "n_folds": 2, "min_samples_leaf": 3},
+    "ActiveClassifier": {"n_estimators": 6, "n_folds": 2, "min_samples_leaf": 3},
     "AFRClassifier": {"n_dims": 3, "n_trees_per_dim": 1, "n_levels": 6, "random_state": 0},
     "AnytimeMiserRegressor": {"n_estimators": 4},
     "AnytimeMiserClassifier": {"n_estimators": 4},

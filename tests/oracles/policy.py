@@ -63,7 +63,7 @@ def random_policy_plan(seed, n_classes=2, tradeoff=0.02, costs=None):
 
 
 def slow_walk(plan, row, budget=math.inf, known=(), unavailable=()):
-    """Score, cost and purchases of one row."""
+    """Calibrated score, cost and purchases of one row."""
     policy, costs = plan.policy, plan.costs
     known, owned = set(known), set()
     while True:
@@ -97,7 +97,7 @@ def slow_walk(plan, row, budget=math.inf, known=(), unavailable=()):
             if total <= budget and rate >= policy.tradeoff and rate > best_rate:
                 best, best_rate = wanted, rate
         if best is None:
-            return score, math.fsum(costs.prices[a] for a in owned), owned
+            return z, math.fsum(costs.prices[a] for a in owned), owned
         owned |= best
 
 

@@ -23,6 +23,7 @@ from miserly.estimators._base import dense_rows as dense_rows
 from miserly.estimators._base import find_categories as find_categories
 from miserly.estimators._base import order_of_columns as order_of_columns
 from miserly.estimators._base import row_weights as row_weights
+from miserly.estimators.active import ActiveClassifier, ActiveRegressor
 from miserly.estimators.afr import AFRClassifier
 from miserly.estimators.astc import ASTCClassifier, ASTCRegressor
 from miserly.estimators.cronus import CronusClassifier, CronusRegressor
@@ -46,6 +47,8 @@ __all__ = [
     "AFRClassifier",
     "ASTCClassifier",
     "ASTCRegressor",
+    "ActiveClassifier",
+    "ActiveRegressor",
     "Anytime",
     "AnytimeMiserClassifier",
     "AnytimeMiserRegressor",

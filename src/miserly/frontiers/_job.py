@@ -1,6 +1,6 @@
 """What the points of a sweep share, and how one of them is made: fit, then measure on data it was not fitted on.
 
-Where only the budget of an anytime model is swept, it is fitted once, and every point is a part of it.
+Where only the cost axis of a model with `within` is swept, it is fitted once, and every point is made from it.
 """
 
 from __future__ import annotations
@@ -43,8 +43,9 @@ class Job:
         if getattr(self.model, "n_iter_no_change", None) is not None:
             given["eval_set"] = self.validation if by_query else self.validation[:2]
         whole = None
-        if [*swept] == ["budget"] and hasattr(self.model, "within"):
-            whole = clone(self.model).set_params(budget=None).fit(*self.train[:2], **given)
+        if [*swept] == [getattr(self.model, "cost_axis", None)] and hasattr(self.model, "within"):
+            unlimited = {"budget": None} if "budget" in swept else {}
+            whole = clone(self.model).set_params(**unlimited).fit(*self.train[:2], **given)
         return replace(self, given=given, whole=whole)
 
     def point(self, params: Mapping[str, Any]) -> Point:

@@ -44,7 +44,7 @@ class Offers(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PolicyPlan(Plan):
-    """A plan that decides at every step what to buy next, from whatever is known by then."""
+    """A plan that decides at every step what to buy next, from whatever is known by then. Scores are calibrated."""
 
     policy: Policy | None = None
 
@@ -169,7 +169,7 @@ class PolicyPlan(Plan):
         results = (most, barred, before, knows, owns, score, z, blocked)
         in_blocks(n, lambda first, end: kernels.walk_rows(X, first, end, self.model, limits, *results))
         cost = self._costs(owns & ~before)
-        return Run(score, z, cost, *_nowhere(n, bool(self.nodes)), blocked), owns, _spread(knows, used, X.shape[1])
+        return Run(z, z.copy(), cost, *_nowhere(n, bool(self.nodes)), blocked), owns, _spread(knows, used, X.shape[1])
 
     def _costs(self, owned: Bools) -> Floats:
         """What rows pay that own these, and have been scored."""

@@ -97,7 +97,7 @@ class PolicyWalk(Walk):
         """The prediction from what is known now."""
         plan, z = self.plan, self._z[None].copy()
         proba = plan.probabilities(z)[0] if plan.classes is not None else None
-        return Best(plan.read_row(z), proba, self._row_score.copy(), 0)
+        return Best(plan.read_row(z), proba, z[0].copy(), 0)
 
     @property
     def ranking(self) -> list[Offer]:
