@@ -24,7 +24,8 @@ def test_a_classifier_answers_with_and_without_budgets(fitted):
     assert fitted.metric_.name == "accuracy"
     assert (fitted.predict(X) == y).mean() > 0.85
     qualities = [point.validation.quality for point in fitted.frontier_.points]
-    assert qualities == sorted(qualities) and len(qualities) >= 3
+    assert qualities == sorted(qualities)
+    assert len(qualities) >= 3
     for budget in (0, 1, 3, 6, 100):
         assert fitted.predict_cost(X, budget=budget).max() <= budget
         assert fitted.predict_proba(X, budget=budget).shape == (200, 2)
@@ -54,7 +55,8 @@ def test_validation_rows_of_the_user_are_what_is_measured():
 def test_numbers_and_lists():
     X, _ = rows()
     regressor = AutoMiserRegressor(COSTS, time_limit=None).fit(X, X[:, 0] + X[:, 1])
-    assert regressor.metric_.name == "mse" and regressor.frontier_.points[-1].validation.quality < 1.0
+    assert regressor.metric_.name == "mse"
+    assert regressor.frontier_.points[-1].validation.quality < 1.0
     qid = np.repeat(np.arange(24), 10)
     grades = np.clip(np.rint(X[:, 1] + 1), 0, 3)
     ranker = AutoMiserRanker(COSTS, time_limit=None).fit(X, grades, qid=qid)

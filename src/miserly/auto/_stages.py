@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +12,7 @@ from miserly._typing import Floats
 from miserly.auto._clock import TimeLimit
 from miserly.auto._task import Rows, Task
 from miserly.boosting import BinnedData
+from miserly.costs import Ledger
 from miserly.estimators import GreedyMiserClassifier, GreedyMiserRanker, GreedyMiserRegressor
 from miserly.plan import EXIT, Plan
 
@@ -76,6 +76,8 @@ class StageFitter:
     def __init__(self, task: Task, clock: TimeLimit, **params: Any) -> None:
         self.task, self.clock = task, clock
         self.masks = task.costs.feature_masks
+        self.everything = (1 << len(task.costs.acquisitions)) - 1
+        self._ledger = Ledger(task.costs.price_list, ())
         settings: dict[str, Any] = {
             "n_estimators": 300,
             "learning_rate": 0.1,
@@ -91,7 +93,7 @@ class StageFitter:
     def choose_shape(self) -> None:
         """Try a few shapes of trees with all features on one fold, and keep the best."""
         task = self.task
-        everything = sum(1 << a for a in range(len(task.costs.price_list)))
+        everything = self.everything
         if not self.features(everything).any() or (task.held is None and not task.folds):
             return
         if task.held is not None:
@@ -113,7 +115,7 @@ class StageFitter:
 
     def price(self, bought: int) -> float:
         """What a set of acquisitions costs."""
-        return math.fsum(p for a, p in enumerate(self.task.costs.price_list) if bought >> a & 1)
+        return self._ledger.price(bought)
 
     def stage(self, bought: int) -> StageModel:
         """The stage of a set, fitted the first time."""
@@ -173,7 +175,7 @@ class StageFitter:
 
     def importance(self) -> Floats:
         """How much each feature lowers the loss of a model of all features: what a round gained, by its splits."""
-        plan = self.stage(sum(1 << a for a in range(len(self.task.costs.price_list)))).plan
+        plan = self.stage(self.everything).plan
         gains = np.zeros(len(self.masks))
         trees = plan.dictionary
         for node in plan.nodes:
