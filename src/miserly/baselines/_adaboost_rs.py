@@ -60,9 +60,56 @@ class _Boosted:
 class AdaBoostRSClassifier(TwoClasses):
     """AdaBoost over trees, sampled for a budget.
 
-    `budget` is the most that a row may cost; infinity is plain AdaBoost. `n_estimators` trees are learned on rows that
-    are weighed again each time, fewer if one is no better than chance or makes no mistake. The draw comes from
-    `random_state`.
+    Trees are drawn with probability proportional to the weight of their vote over their price until the next one
+    does not fit into the budget. The draw is part of the fit.
+
+    Parameters
+    ----------
+    costs : CostTable or None, default=None
+        Prices of the features and of evaluating learners. None is refused: `CostTable.uniform()` says that all cost
+        the same.
+    budget : float, default=inf
+        Most that a row may cost, 0 or more; infinity is plain AdaBoost.
+    n_estimators : int, default=100
+        Trees learned, 1 or more; fewer if one is no better than chance or makes no mistake.
+    max_depth : int or None, default=3
+        Most levels of splits of a tree, 1 or more; None is no limit.
+    max_leaf_nodes : int or None, default=None
+        Most leaves of a tree, 2 or more, grown best first; None is no limit.
+    min_samples_leaf : int, default=20
+        Fewest rows of a leaf, 1 or more.
+    max_bins : int, default=255
+        Most bins of a feature, 2 to 255.
+    random_state : int, RandomState or None, default=None
+        Seed of everything that is drawn.
+    n_jobs : int or None, default=None
+        Threads of the kernels: a number, −1 for all cores, None for as many as numba uses now.
+
+    Attributes
+    ----------
+    plan_ : Plan
+        The fitted model: it predicts, prices, explains and saves itself.
+    classes_ : ndarray
+        The classes, in order.
+    n_iter_ : int
+        Trees learned.
+
+    References
+    ----------
+    L. Reyzin. Boosting on a Budget: Sampling for Feature-Efficient Prediction. ICML 2011.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import miserly as ms
+    >>> from miserly.baselines import AdaBoostRSClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 4))
+    >>> y = (X[:, 0] + X[:, 1] * X[:, 2] > 0).astype(int)
+    >>> costs = ms.CostTable.per_feature([1.0, 2.0, 5.0, 1.0])
+    >>> model = AdaBoostRSClassifier(costs, budget=5.0, n_estimators=10, random_state=0).fit(X, y)
+    >>> bool(model.predict_cost(X).max() <= 5)
+    True
     """
 
     cost_axis = "budget"

@@ -24,10 +24,58 @@ from miserly.solvers import GateGraph
 class AndOrCascadeClassifier(TieredCascade):
     """A cascade for two classes, the second of which is rare: a row leaves at the first stage that says no.
 
-    `cost_weight` is the weight of the cost: the penalty on a learner of the mean price, beside `alpha`, which is on all
-    alike. `tiers` are the highest prices of the stages; unless given, five with as many new features in each.
-    `negatives` is the OR: "noisy_or", the product of the stages' losses, or "minimum". `class_weight` as in
-    scikit-learn; `dictionary` is what stages weigh: raw features, or trees.
+    A positive row must pass every stage, a negative one must be rejected by any one of them.
+
+    Parameters
+    ----------
+    costs : CostTable or None, default=None
+        Prices of the features and of evaluating learners. None is refused: `CostTable.uniform()` says that all cost
+        the same.
+    cost_weight : float, default=0.001
+        Weight of the cost, 0 or more.
+    tiers : sequence of float or None, default=None
+        Highest price of each stage; None is up to five stages with about as many new features each.
+    negatives : {"noisy_or", "minimum"}, default="noisy_or"
+        The OR of the loss: the product of the stages' losses, or the smallest.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of classes in the loss, as in scikit-learn; never in the cost.
+    dictionary : None, Trees, Plan or estimator, default=None
+        The learners that are weighed: the raw features (None), or trees: what `import_trees` or `tree_dictionary`
+        gives, a plan, or a model of boosted trees, which is fitted first unless it is fitted already.
+    alpha : float, default=0.001
+        Penalty on all weights alike, 0 or more.
+    max_iter : int, default=300
+        Most steps of L-BFGS, 1 or more.
+    tol : float, default=1e-09
+        Relative fall of the objective at which it stops, 0 or more.
+
+    Attributes
+    ----------
+    plan_ : Plan
+        The fitted model: it predicts, prices, explains and saves itself.
+    classes_ : ndarray
+        The classes, in order.
+    n_stages_ : int
+        Stages.
+    n_iter_ : int
+        Steps done.
+
+    References
+    ----------
+    M. Dundar, J. Bi. Joint Optimization of Cascaded Classifiers for Computer Aided Detection. CVPR 2007.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import miserly as ms
+    >>> from miserly.baselines import AndOrCascadeClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 4))
+    >>> y = (X[:, 0] + X[:, 1] * X[:, 2] > 0).astype(int)
+    >>> costs = ms.CostTable.per_feature([1.0, 2.0, 5.0, 1.0])
+    >>> model = AndOrCascadeClassifier(costs).fit(X, y)
+    >>> bool(model.predict_cost(X).max() <= 9)
+    True
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {

@@ -128,23 +128,56 @@ class _EarlyExit(PlanEstimator):
 
 
 class EarlyExitRanker(PlanRegressor, _EarlyExit):
-    """Puts exits for unpromising documents into any model that adds up scores, one tree after the other.
+    """Puts exits for unpromising documents into any model that adds up scores.
 
-    `estimator` is unfitted (it is cloned and fitted), a fitted one in scikit-learn's `FrozenEstimator`, or a `Plan`.
-    With `costs`, the inner model is fitted at these prices; a fitted one gets them. By `rule`, documents go on if
+    `predict` gives each document the score with which it left; `rank_score`, the order to show, puts those who left
+    early below the others. Both take `qid`; without it all rows are one query.
 
-    - "proximity": they score at most s below the k-th best of their query (the papers' choice, with k = 5);
-    - "rank": they are among the query's first k + s;
-    - "capacity": they are among the best k + s of their query's rows so far, so that rows need not wait for later ones;
-    - "score": they score above a bar, set so that a share s of the training documents is left at the end.
+    Parameters
+    ----------
+    estimator : estimator or Plan
+        Model that adds up scores: unfitted (it is cloned and fitted), fitted inside scikit-learn's
+        `FrozenEstimator`, or a `Plan`.
+    costs : CostTable or None, default=None
+        Prices for the inner model; None keeps its own.
+    rule : {"proximity", "rank", "capacity", "score"}, default="proximity"
+        Who goes on: documents at most s below the k-th best of their query; the first k + s of the query; the best
+        k + s of the rows so far; or those above a bar that leaves a share s of the training documents at the end.
+    threshold : float, default=1.0
+        s, 0 or more; the larger, the more documents go on and the more they cost.
+    k : int, default=5
+        k of the rules, 1 or more.
+    exits : int, sequence of int or None, default=None
+        A number of exits at even distances, the rounds after which rows may leave, or None: after every tenth
+        round, and between the models of a `cascade`.
+    schedule : {"tapered", "constant"}, default="tapered"
+        Whether s shrinks with the rounds, or is the same at every exit.
 
-    `threshold` is s, and trades quality for cost: the larger, the more documents go on. With the "tapered" schedule
-    s shrinks in a straight line with the round t of T, s · (T − t) / (T − 1), or for "score" each exit keeps the same
-    share of those who arrive; a "constant" one asks the same at every exit. `exits` is a number of exits, evenly
-    spread, or a list of rounds, or None: one after every tenth round, and between the models of a `cascade`.
+    Attributes
+    ----------
+    plan_ : Plan
+        The fitted model: it predicts, prices, explains and saves itself.
+    estimator_ : estimator or Plan
+        The inner model.
+    exits_ : list of int
+        Rounds after which rows may leave.
 
-    `predict` gives each document the score with which it left; `rank_score` puts those who left early below the
-    others, which is the order to show. Both take the queries: without `qid` all rows are one query.
+    References
+    ----------
+    B. Cambazoglu et al. Early Exit Optimizations for Additive Machine Learned Ranking Systems. WSDM 2010.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import miserly as ms
+    >>> from miserly.baselines import EarlyExitRanker
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 4))
+    >>> qid = np.repeat(np.arange(10), 30)
+    >>> inner = ms.GreedyMiserRanker(ms.CostTable.per_feature([1.0, 2.0, 5.0, 1.0]), n_estimators=20)
+    >>> model = EarlyExitRanker(inner, threshold=0.1).fit(X, np.digitize(X[:, 0], [0.0, 1.0]), qid=qid)
+    >>> bool(model.predict_cost(X, qid=qid).max() <= 9)
+    True
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -235,17 +268,47 @@ class EarlyExitRanker(PlanRegressor, _EarlyExit):
 
 
 class EarlyExitClassifier(PlanClassifier, _EarlyExit):
-    """Puts exits for rows that look decided into any classifier that adds up scores, one tree after the other, or
-    between the models of an `AnytimeMiserClassifier` or of `cascade`.
+    """Puts exits for rows that look decided into any classifier that adds up scores, or between the models of a
+    cascade.
 
-    `estimator`, `costs` and `exits` are as in `EarlyExitRanker`. By `rule`, a row goes on if
+    Parameters
+    ----------
+    estimator : estimator or Plan
+        Model that adds up scores: unfitted (it is cloned and fitted), fitted inside scikit-learn's
+        `FrozenEstimator`, or a `Plan`.
+    costs : CostTable or None, default=None
+        Prices for the inner model; None keeps its own.
+    rule : {"confidence", "score"}, default="confidence"
+        A row goes on while its most probable class has less than `threshold`; or, for a rare second class, while
+        its score is above a bar that lets a share `threshold` of that class come to the end.
+    threshold : float in [0, 1], default=0.9
+        The larger, the more rows go on and the more they cost.
+    exits : int, sequence of int or None, default=None
+        A number of exits at even distances, the rounds after which rows may leave, or None: after every tenth
+        round, and between the models of a `cascade`.
 
-    - "confidence": its most probable class has less than `threshold`; with 1 all go on;
-    - "score", for two classes of which the second is rare: its score is above a bar. Bars let a share `threshold` of
-      the training rows of the second class come to the end, each exit losing the same share, and reject only rows
-      that would be given the first class now.
+    Attributes
+    ----------
+    plan_ : Plan
+        The fitted model: it predicts, prices, explains and saves itself.
+    classes_ : ndarray
+        The classes, in order.
+    estimator_ : estimator or Plan
+        The inner model.
+    exits_ : list of int
+        Rounds after which rows may leave.
 
-    The larger the threshold, the more rows go on, and the more they cost.
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import miserly as ms
+    >>> from miserly.baselines import EarlyExitClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 4))
+    >>> inner = ms.GreedyMiserClassifier(ms.CostTable.per_feature([1.0, 2.0, 5.0, 1.0]), n_estimators=20)
+    >>> model = EarlyExitClassifier(inner, threshold=0.9).fit(X, (X[:, 0] > 0).astype(int))
+    >>> bool(model.predict_cost(X).max() <= 9)
+    True
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {

@@ -13,11 +13,44 @@ from miserly.solvers import blas_threads, newton_svm
 
 
 class LinearSVM(PlanClassifier, LinearPlan):
-    """L2-regularised squared hinge on standardised features: ½‖w‖² + ½C Σ μ_i max(0, 1 − y_i(wᵀx_i + b))².
+    """The linear SVM on raw features: it looks at everything, whatever it costs.
 
-    Our C is twice the C of scikit-learn's `LinearSVC(loss="squared_hinge")`; the intercept b is free. Several classes
-    are taken each against the rest. Scores are brought to log-odds by Platt's scaling on the training data. It buys
-    every feature that varies, so it has no cost axis: to draw it beside others, give `frontier` a grid of C.
+    It minimises ½‖w‖² + ½C Σ μ_i max(0, 1 − y_i(wᵀx_i + b))² on standardised features; each class against the rest,
+    calibrated by Platt's scaling. It has no cost axis.
+
+    Parameters
+    ----------
+    costs : CostTable or None, default=None
+        Prices of the features and of evaluating learners. None is refused: `CostTable.uniform()` says that all cost
+        the same.
+    C : float, default=1.0
+        Weight of the loss, above 0; twice the C of scikit-learn's `LinearSVC(loss="squared_hinge")`.
+
+    Attributes
+    ----------
+    plan_ : Plan
+        The fitted model: it predicts, prices, explains and saves itself.
+    classes_ : ndarray
+        The classes, in order.
+    coef_ : ndarray
+        Weights of the features.
+    intercept_ : ndarray
+        Constants.
+    n_iter_ : int
+        Newton steps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import miserly as ms
+    >>> from miserly.baselines import LinearSVM
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 4))
+    >>> y = (X[:, 0] + X[:, 1] * X[:, 2] > 0).astype(int)
+    >>> costs = ms.CostTable.per_feature([1.0, 2.0, 5.0, 1.0])
+    >>> model = LinearSVM(costs).fit(X, y)
+    >>> bool(model.predict_cost(X).max() <= 9)
+    True
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {

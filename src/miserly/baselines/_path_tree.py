@@ -109,7 +109,44 @@ class _PathTree(PlanEstimator):
 
 
 class PathTreeRegressor(PlanRegressor, _PathTree):
-    """A regression tree charged by path; `tradeoff` is the squared error that a unit of cost per row must save."""
+    """One regression tree, charged by path: a row pays for the questions on its own way down.
+
+    Parameters
+    ----------
+    costs : CostTable or None, default=None
+        Prices of the features and of evaluating learners. None is refused: `CostTable.uniform()` says that all cost
+        the same.
+    tradeoff : float, default=0.0001
+        λ, 0 or more: the squared error that a unit of cost per row must save.
+    max_depth : int or None, default=None
+        Most levels of splits of a tree, 1 or more; None is no limit.
+    max_leaf_nodes : int or None, default=None
+        Most leaves of a tree, 2 or more, grown best first; None is no limit.
+    min_samples_leaf : int, default=5
+        Fewest rows of a leaf, 1 or more.
+    max_bins : int, default=255
+        Most bins of a feature, 2 to 255.
+    n_jobs : int or None, default=None
+        Threads of the kernels: a number, −1 for all cores, None for as many as numba uses now.
+
+    Attributes
+    ----------
+    plan_ : Plan
+        The fitted model: it predicts, prices, explains and saves itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import miserly as ms
+    >>> from miserly.baselines import PathTreeRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 4))
+    >>> y = X[:, 0] + X[:, 1] * X[:, 2]
+    >>> costs = ms.CostTable.per_feature([1.0, 2.0, 5.0, 1.0])
+    >>> model = PathTreeRegressor(costs, tradeoff=0.001, max_leaf_nodes=8).fit(X, y)
+    >>> bool(model.predict_cost(X).max() <= 9)
+    True
+    """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PathTreeRegressor:
         """Grow the tree."""
@@ -123,9 +160,45 @@ class PathTreeRegressor(PlanRegressor, _PathTree):
 
 
 class PathTreeClassifier(PlanClassifier, _PathTree):
-    """A classification tree charged by path; probabilities are the leaf's class shares, drawn a little to the whole's.
+    """One classification tree, charged by path; probabilities are the leaf's class shares.
 
-    `tradeoff` is the squared error of probabilities that a unit of cost per row must save.
+    Parameters
+    ----------
+    costs : CostTable or None, default=None
+        Prices of the features and of evaluating learners. None is refused: `CostTable.uniform()` says that all cost
+        the same.
+    tradeoff : float, default=0.0001
+        λ, 0 or more: the squared error of probabilities that a unit of cost per row must save.
+    max_depth : int or None, default=None
+        Most levels of splits of a tree, 1 or more; None is no limit.
+    max_leaf_nodes : int or None, default=None
+        Most leaves of a tree, 2 or more, grown best first; None is no limit.
+    min_samples_leaf : int, default=5
+        Fewest rows of a leaf, 1 or more.
+    max_bins : int, default=255
+        Most bins of a feature, 2 to 255.
+    n_jobs : int or None, default=None
+        Threads of the kernels: a number, −1 for all cores, None for as many as numba uses now.
+
+    Attributes
+    ----------
+    plan_ : Plan
+        The fitted model: it predicts, prices, explains and saves itself.
+    classes_ : ndarray
+        The classes, in order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import miserly as ms
+    >>> from miserly.baselines import PathTreeClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 4))
+    >>> y = (X[:, 0] + X[:, 1] * X[:, 2] > 0).astype(int)
+    >>> costs = ms.CostTable.per_feature([1.0, 2.0, 5.0, 1.0])
+    >>> model = PathTreeClassifier(costs, tradeoff=0.001, max_leaf_nodes=8).fit(X, y)
+    >>> bool(model.predict_cost(X).max() <= 9)
+    True
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PathTreeClassifier:

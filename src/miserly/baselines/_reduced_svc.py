@@ -28,7 +28,56 @@ JITTER = 1e-8
 
 
 class ReducedSVC(KernelClassifier):
-    """A kernel SVM with squared hinge loss on `n_vectors` training rows; `n_candidates` are tried for each."""
+    """A kernel SVM with squared hinge loss on a few training rows chosen one by one.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the loss against the margin, above 0.
+    gamma : float, "scale" or "auto", default="scale"
+        Parameter of the kernel, above 0, or scikit-learn's rule for it.
+    kernel : {"rbf", "poly"}, default="rbf"
+        Kernel function.
+    degree : int, default=3
+        Degree of the polynomial kernel, 1 to 64.
+    coef0 : float, default=0.0
+        Constant of the polynomial kernel, 0 or more.
+    n_vectors : int, default=20
+        Training rows used, 1 or more.
+    costs : CostTable or None, default=None
+        Prices; without any, a row pays one unit per kernel evaluation.
+    selection : {"greedy", "random"}, default="greedy"
+        The best of a few candidates each time, or rows drawn blindly (Nyström's features).
+    n_candidates : int, default=59
+        Candidates tried for each vector, 1 or more.
+    random_state : int, RandomState or None, default=0
+        Seed of everything that is drawn.
+
+    Attributes
+    ----------
+    plan_ : Plan
+        The fitted model: it predicts, prices, explains and saves itself.
+    classes_ : ndarray
+        The classes, in order.
+
+    References
+    ----------
+    S. Keerthi, O. Chapelle, D. DeCoste. Building Support Vector Machines with Reduced Classifier Complexity. JMLR
+    2006.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import miserly as ms
+    >>> from miserly.baselines import ReducedSVC
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 4))
+    >>> y = (X[:, 0] + X[:, 1] * X[:, 2] > 0).astype(int)
+    >>> costs = ms.CostTable.per_feature([1.0, 2.0, 5.0, 1.0])
+    >>> model = ReducedSVC(n_vectors=5).fit(X, y)
+    >>> model.predict_cost(X[:1])
+    array([5.])
+    """
 
     cost_axis = "n_vectors"
     _parameter_constraints: ClassVar[dict[str, Any]] = {

@@ -25,11 +25,58 @@ from miserly.plan import EXIT, Gate, Node, Plan, sigmoid
 class SoftCascadeClassifier(TieredCascade):
     """A cascade for two classes, the second of which is rare; probabilities of stages are multiplied.
 
-    `cost_weight` is the weight of the expected cost, as a share of the price of everything, beside the mean loss. A
-    stage costs all that its tier adds, as in the paper; the plan then charges what is in use. `threshold` is the
-    probability so far that a row needs to go on: at 0.5 no row is rejected that would have been called positive, except
-    by the calibration. `alpha` is a penalty on all weights alike. `tiers`, `class_weight` and `dictionary` are those of
-    `AndOrCascadeClassifier`.
+    P(y = 1) = Π_k σ(z^k). A stage costs all that its tier adds, as in the paper; the plan charges what is in use.
+
+    Parameters
+    ----------
+    costs : CostTable or None, default=None
+        Prices of the features and of evaluating learners. None is refused: `CostTable.uniform()` says that all cost
+        the same.
+    cost_weight : float, default=0.01
+        Weight of the cost, 0 or more.
+    tiers : sequence of float or None, default=None
+        Highest price of each stage; None is up to five stages with about as many new features each.
+    threshold : float in [0, 1], default=0.5
+        Probability so far that a row needs to go on.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of classes in the loss, as in scikit-learn; never in the cost.
+    dictionary : None, Trees, Plan or estimator, default=None
+        The learners that are weighed: the raw features (None), or trees: what `import_trees` or `tree_dictionary`
+        gives, a plan, or a model of boosted trees, which is fitted first unless it is fitted already.
+    alpha : float, default=0.001
+        Penalty on all weights alike, 0 or more.
+    max_iter : int, default=300
+        Most steps of L-BFGS, 1 or more.
+    tol : float, default=1e-09
+        Relative fall of the objective at which it stops, 0 or more.
+
+    Attributes
+    ----------
+    plan_ : Plan
+        The fitted model: it predicts, prices, explains and saves itself.
+    classes_ : ndarray
+        The classes, in order.
+    n_stages_ : int
+        Stages.
+    n_iter_ : int
+        Steps done.
+
+    References
+    ----------
+    V. Raykar, B. Krishnapuram, S. Yu. Designing Efficient Cascaded Classifiers. KDD 2010.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import miserly as ms
+    >>> from miserly.baselines import SoftCascadeClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 4))
+    >>> y = (X[:, 0] + X[:, 1] * X[:, 2] > 0).astype(int)
+    >>> costs = ms.CostTable.per_feature([1.0, 2.0, 5.0, 1.0])
+    >>> model = SoftCascadeClassifier(costs).fit(X, y)
+    >>> bool(model.predict_cost(X).max() <= 9)
+    True
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {

@@ -361,13 +361,70 @@ class _AFRGrowth:
 
 
 class AFRClassifier(Anytime, PlanClassifier):
-    """One training, an answer for every budget: an SVM over sums of cost-sensitive trees, stored before each purchase.
+    """One training, a prediction for every budget: an SVM over sums of cost-sensitive trees.
 
-    `n_dims` (S) dimensions are appended at each of `n_levels` values of λ, which begins at `tradeoff0` (None: where the
-    first tree pays) and is halved each time; each gets up to `n_trees_per_dim` (T) trees along AFR's gradient, with
-    `learning_rate` in units of the score. `C` weighs the mean squared hinge against ½‖w‖²; it is where learning begins.
-    `class_weight` as in scikit-learn. `budget` cuts the plan. Of the rows, half are for the SVM, four tenths are what
-    it is judged by, a tenth is held out to stop, to learn C and to calibrate, unless `eval_set` is given for that.
+    Half of the rows fit the SVM, four tenths judge it, a tenth is held out to stop, to learn C and to calibrate,
+    unless `eval_set` is given for that. The model is stored as a stage before each purchase.
+
+    Parameters
+    ----------
+    costs : CostTable or None, default=None
+        Prices of the features and of evaluating learners. None is refused: `CostTable.uniform()` says that all cost
+        the same.
+    n_dims : int, default=20
+        S, 1 or more: dimensions appended at each λ.
+    n_trees_per_dim : int, default=10
+        T, 0 or more: most trees along AFR's gradient for each dimension.
+    tradeoff0 : float or None, default=None
+        First λ, 0 or more; None is the largest at which the first tree pays.
+    n_levels : int, default=16
+        How often λ is halved, 1 or more.
+    learning_rate : float in (0, 1], default=0.05
+        Step of a tree in units of the score.
+    max_depth : int or None, default=3
+        Most levels of splits of a tree, 1 or more; None is no limit.
+    min_samples_leaf : int, default=20
+        Fewest rows of a leaf, 1 or more.
+    C : float, default=1.0
+        Weight of the mean squared hinge against ½‖w‖², above 0; learning starts there.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of classes in the loss, as in scikit-learn; never in the cost.
+    budget : float or None, default=None
+        Where the plan is cut, 0 or more; `within` does so later.
+    max_bins : int, default=255
+        Most bins of a feature, 2 to 255.
+    random_state : int, RandomState or None, default=None
+        Seed of everything that is drawn.
+    n_jobs : int or None, default=None
+        Threads of the kernels: a number, −1 for all cores, None for as many as numba uses now.
+
+    Attributes
+    ----------
+    plan_ : Plan
+        The fitted model: it predicts, prices, explains and saves itself.
+    classes_ : ndarray
+        The classes, in order.
+    stages_ : list of AFRStage
+        The SVM at each stage.
+    trace_ : ndarray
+        First weights, intercept and C after each tree.
+
+    References
+    ----------
+    Z. Xu, M. Kusner, G. Huang, K. Weinberger. Anytime Representation Learning. ICML 2013, equation (6); Xu's thesis
+    (2014), equations (2.24) to (2.33) and algorithm 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import miserly as ms
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 4))
+    >>> y = (X[:, 0] + X[:, 1] * X[:, 2] > 0).astype(int)
+    >>> costs = ms.CostTable.per_feature([1.0, 2.0, 5.0, 1.0])
+    >>> model = ms.AFRClassifier(costs, n_dims=3, n_trees_per_dim=2, n_levels=4, random_state=0).fit(X, y)
+    >>> bool(model.within(3.0).predict_cost(X).max() <= 3)
+    True
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {

@@ -343,18 +343,61 @@ class _Purse:
 
 
 class ASTCRegressor(PlanRegressor, _ASTC):
-    """A tree of linear regressions, each within a budget, for numbers.
+    """A tree of linear regressions, each within a budget.
 
-    Parameters: `node_budget` is what a node may spend beyond what the way down owns: one number, a list by level, or a
-    dict by node (the root is 0, the children of k are 2k + 1, above its threshold, and 2k + 2; others get nothing);
-    None is no limit. `max_depth` counts levels of nodes: 3 is seven nodes. `dictionary` is None for raw features, or
-    trees: a model of boosted trees, a plan, what `import_trees` gives. `penalty` is how many times the error's variance
-    a coefficient must take off the summed squared error: "auto" is twice the logarithm of the number of learners times
-    nodes of the level, 0 the paper's rule to spend all that the budget allows. `l2_regularization` shrinks a node's
-    change of each weight as so many more rows would that speak for its parent's (learners in standard units); the paper
-    has 0. `threshold="half"` sends half the rows either way, as the paper; "otsu" splits scores where they fall apart,
-    also far from the mean. `soft` trains with rows that go both ways, the more so the higher the `temperature` (in
-    standard deviations of y); predictions go one way. No node is made for fewer rows than `min_samples_leaf`.
+    Every node chooses learners one by one, by the fall of its squared error per price.
+
+    Parameters
+    ----------
+    costs : CostTable or None, default=None
+        Prices of the features and of evaluating learners. None is refused: `CostTable.uniform()` says that all cost
+        the same.
+    node_budget : float, sequence, dict or None, default=None
+        What a node may spend beyond what its path owns, 0 or more: one number, one per level, or a dict by node
+        (the root is 0, the children of k are 2k + 1, above the threshold, and 2k + 2; others get nothing). None is
+        no limit.
+    max_depth : int, default=3
+        Levels of nodes, 1 or more; 3 is seven nodes.
+    soft : bool, default=False
+        Whether rows go both ways in training; predictions go one way.
+    dictionary : None, Trees, Plan or estimator, default=None
+        The learners that are weighed: the raw features (None), or trees: what `import_trees` or `tree_dictionary`
+        gives, a plan, or a model of boosted trees, which is fitted first unless it is fitted already.
+    temperature : float, default=0.1
+        Softness of `soft` gates in standard deviations of y, above 0.
+    threshold : {"otsu", "half"}, default="otsu"
+        Where a node splits its rows: where scores fall apart, or in halves as in the paper.
+    penalty : float or "auto", default="auto"
+        How many times the error's variance a coefficient must take off the summed squared error, 0 or more. "auto"
+        is twice the logarithm of learners times nodes of the level; 0 spends all that the budget allows, as in the
+        paper.
+    l2_regularization : float, default=1.0
+        Shrinks a node's change of each weight as this many more rows would that agree with its parent; 0 in the
+        paper.
+    min_samples_leaf : int, default=20
+        Fewest rows of a node, 1 or more.
+
+    Attributes
+    ----------
+    plan_ : Plan
+        The fitted model: it predicts, prices, explains and saves itself.
+
+    References
+    ----------
+    M. Kusner, W. Chen, Q. Zhou, Z. Xu, K. Weinberger, Y. Chen. Feature-Cost Sensitive Learning with Submodular
+    Trees of Classifiers. AAAI 2014, equations (5) to (11) and algorithm 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import miserly as ms
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 4))
+    >>> y = X[:, 0] + X[:, 1] * X[:, 2]
+    >>> costs = ms.CostTable.per_feature([1.0, 2.0, 5.0, 1.0])
+    >>> model = ms.ASTCRegressor(costs, node_budget=3.0, max_depth=2).fit(X, y)
+    >>> bool(model.predict_cost(X).max() <= 9)
+    True
     """
 
     def _calibration(self, branch: _Branch, grower: _Grower) -> tuple[Floats, Floats]:
@@ -366,10 +409,64 @@ class ASTCRegressor(PlanRegressor, _ASTC):
 
 
 class ASTCClassifier(PlanClassifier, _ASTC):
-    """A tree of linear classifiers, each within a budget: squared loss on ±1, each class against the rest, one purse.
+    """A tree of linear classifiers, each within a budget.
 
-    Every node reads its scores as probabilities by Platt's scaling (for several classes, multinomial logistic
-    regression on the scores), on the rows that come to it. Parameters as for `ASTCRegressor`.
+    Squared loss on ±1, each class against the rest; all classes share what is bought. Every node is calibrated on
+    the rows that come to it.
+
+    Parameters
+    ----------
+    costs : CostTable or None, default=None
+        Prices of the features and of evaluating learners. None is refused: `CostTable.uniform()` says that all cost
+        the same.
+    node_budget : float, sequence, dict or None, default=None
+        What a node may spend beyond what its path owns, 0 or more: one number, one per level, or a dict by node
+        (the root is 0, the children of k are 2k + 1, above the threshold, and 2k + 2; others get nothing). None is
+        no limit.
+    max_depth : int, default=3
+        Levels of nodes, 1 or more; 3 is seven nodes.
+    soft : bool, default=False
+        Whether rows go both ways in training; predictions go one way.
+    dictionary : None, Trees, Plan or estimator, default=None
+        The learners that are weighed: the raw features (None), or trees: what `import_trees` or `tree_dictionary`
+        gives, a plan, or a model of boosted trees, which is fitted first unless it is fitted already.
+    temperature : float, default=0.1
+        Softness of `soft` gates in standard deviations of y, above 0.
+    threshold : {"otsu", "half"}, default="otsu"
+        Where a node splits its rows: where scores fall apart, or in halves as in the paper.
+    penalty : float or "auto", default="auto"
+        How many times the error's variance a coefficient must take off the summed squared error, 0 or more. "auto"
+        is twice the logarithm of learners times nodes of the level; 0 spends all that the budget allows, as in the
+        paper.
+    l2_regularization : float, default=1.0
+        Shrinks a node's change of each weight as this many more rows would that agree with its parent; 0 in the
+        paper.
+    min_samples_leaf : int, default=20
+        Fewest rows of a node, 1 or more.
+
+    Attributes
+    ----------
+    plan_ : Plan
+        The fitted model: it predicts, prices, explains and saves itself.
+    classes_ : ndarray
+        The classes, in order.
+
+    References
+    ----------
+    M. Kusner, W. Chen, Q. Zhou, Z. Xu, K. Weinberger, Y. Chen. Feature-Cost Sensitive Learning with Submodular
+    Trees of Classifiers. AAAI 2014, equations (5) to (11) and algorithm 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import miserly as ms
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 4))
+    >>> y = (X[:, 0] + X[:, 1] * X[:, 2] > 0).astype(int)
+    >>> costs = ms.CostTable.per_feature([1.0, 2.0, 5.0, 1.0])
+    >>> model = ms.ASTCClassifier(costs, node_budget=3.0, max_depth=2).fit(X, y)
+    >>> bool(model.predict_cost(X).max() <= 9)
+    True
     """
 
     def _calibration(self, branch: _Branch, grower: _Grower) -> tuple[Floats, Floats]:

@@ -286,12 +286,77 @@ class _Part:
 class CronusRegressor(PlanRegressor, _Cronus):
     """A cascade for numbers, such as grades of documents: rows with low scores leave early.
 
-    Parameters: `tradeoff` is λ, the price of a unit of cost in units of the mean of ½(y − f)². `n_stages` is how many
-    stages are tried; those that reject nobody are taken out. `dictionary` is what stages weigh: raw features, or trees.
-    `rho` (`rho_last` at the last stage) is a penalty on all weights alike, in units of the deviation of y; `inflation`
-    is δ, `keep` the share of rows that each stage lets pass at first. `optimise=False` stops after the initialisation.
-    `tune=True` chooses ρ, ρ of the last stage and δ with the fast initialisation, by `metric` on `eval_set` or on
-    `validation_fraction` of the rows.
+    Parameters
+    ----------
+    costs : CostTable or None, default=None
+        Prices of the features and of evaluating learners. None is refused: `CostTable.uniform()` says that all cost
+        the same.
+    tradeoff : float, default=0.001
+        λ, 0 or more: the price of a unit of cost, in units of the mean of ½(y − f)².
+    n_stages : int, default=10
+        Stages tried, 1 or more; those that reject nobody are taken out.
+    dictionary : None, Trees, Plan or estimator, default=None
+        The learners that are weighed: the raw features (None), or trees: what `import_trees` or `tree_dictionary`
+        gives, a plan, or a model of boosted trees, which is fitted first unless it is fitted already.
+    rho : float, default=0.001
+        ρ, 0 or more: a penalty on the weights of every stage, in units of the standard deviation of y, times the
+        share of rows that comes to the stage.
+    rho_last : float or None, default=None
+        The same for the last stage; None is `rho`.
+    inflation : float, default=1.3
+        δ, 1 or more: stage k of K pays λ δ^(K−k) in the initialisation.
+    keep : float in (0, 1], default=0.85
+        Share of rows that each stage lets pass at first (1 − ε in the paper).
+    steepness : float or sequence of float, default=(5, 15, 50)
+        γ of the gates, above 0, in the paper's unit (targets ±1, or of unit variance), one after the other.
+    reweight : bool, default=True
+        Whether learners that share acquisitions are chosen by a log-reweighted norm, which is nearer to a count of
+        acquisitions but not convex. False is the mixed norm of the papers.
+    optimise : bool, default=True
+        Whether algorithm 1 follows the initialisation. Validation rows keep the better of the initialisation and
+        each steepness.
+    tune : bool, default=False
+        Whether ρ, ρ of the last stage, δ are chosen with the initialisation on validation rows (paper 3.4).
+    validation_fraction : float in (0, 1], default=0.25
+        Share of rows that choose if there is no `eval_set`; the chosen schedule is then run on all rows.
+    metric : str, Metric or None, default=None
+        What validation rows measure; None is "mse".
+    max_iter : int, default=5
+        Most cycles over the stages at each steepness, 0 or more.
+    tol : float, default=0.001
+        The descent ends when a round lowers the objective by less than this share of it; 0 or more.
+    random_state : int, RandomState or None, default=0
+        Seed of the draw of validation rows.
+
+    Attributes
+    ----------
+    plan_ : Plan
+        The fitted model: it predicts, prices, explains and saves itself.
+    n_stages_ : int
+        Stages left.
+    steepness_ : float or None
+        The steepness that was kept; None is the initialisation.
+    objective_ : list of list of float
+        Values of the objective at each steepness.
+    n_iter_ : int
+        Cycles done.
+
+    References
+    ----------
+    M. Chen, Z. Xu, K. Weinberger, O. Chapelle, D. Kedem. Classifier Cascade for Minimizing Feature Evaluation Cost.
+    AISTATS 2012, equation (8), algorithms 1 and 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import miserly as ms
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 4))
+    >>> y = X[:, 0] + X[:, 1] * X[:, 2]
+    >>> costs = ms.CostTable.per_feature([1.0, 2.0, 5.0, 1.0])
+    >>> model = ms.CronusRegressor(costs, tradeoff=0.01, n_stages=3).fit(X, y)
+    >>> bool(model.predict_cost(X).max() <= 9)
+    True
     """
 
     def __init__(
@@ -336,9 +401,85 @@ class CronusRegressor(PlanRegressor, _Cronus):
 class CronusClassifier(TwoClasses, _Cronus):
     """A cascade for two classes, the second of which is rare: rows that look like the first leave early.
 
-    Squared loss on ±1; `class_weight` as in scikit-learn (the paper's ω⁺ = 3.5 is {positive: 3.5}). Probabilities by
-    Platt's scaling of the scores at the exits, on the training data. Other parameters as for the regressor; `tune` also
-    chooses how much more a positive row counts, by "auc" if no `metric` is given.
+    Squared loss on ±1; probabilities by Platt's scaling of the scores at the exits. The paper's ω⁺ = 3.5 is
+    `class_weight={positive: 3.5}`.
+
+    Parameters
+    ----------
+    costs : CostTable or None, default=None
+        Prices of the features and of evaluating learners. None is refused: `CostTable.uniform()` says that all cost
+        the same.
+    tradeoff : float, default=0.001
+        λ, 0 or more: the price of a unit of cost, in units of the mean of ½(y − f)².
+    n_stages : int, default=10
+        Stages tried, 1 or more; those that reject nobody are taken out.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of classes in the loss, as in scikit-learn; never in the cost.
+    dictionary : None, Trees, Plan or estimator, default=None
+        The learners that are weighed: the raw features (None), or trees: what `import_trees` or `tree_dictionary`
+        gives, a plan, or a model of boosted trees, which is fitted first unless it is fitted already.
+    rho : float, default=0.001
+        ρ, 0 or more: a penalty on the weights of every stage, in units of the standard deviation of y, times the
+        share of rows that comes to the stage.
+    rho_last : float or None, default=None
+        The same for the last stage; None is `rho`.
+    inflation : float, default=1.3
+        δ, 1 or more: stage k of K pays λ δ^(K−k) in the initialisation.
+    keep : float in (0, 1], default=0.85
+        Share of rows that each stage lets pass at first (1 − ε in the paper).
+    steepness : float or sequence of float, default=(5, 15, 50)
+        γ of the gates, above 0, in the paper's unit (targets ±1, or of unit variance), one after the other.
+    reweight : bool, default=True
+        Whether learners that share acquisitions are chosen by a log-reweighted norm, which is nearer to a count of
+        acquisitions but not convex. False is the mixed norm of the papers.
+    optimise : bool, default=True
+        Whether algorithm 1 follows the initialisation. Validation rows keep the better of the initialisation and
+        each steepness.
+    tune : bool, default=False
+        Whether ρ, ρ of the last stage, δ and the weight of positive rows are chosen with the initialisation on
+        validation rows (paper 3.4).
+    validation_fraction : float in (0, 1], default=0.25
+        Share of rows that choose if there is no `eval_set`; the chosen schedule is then run on all rows.
+    metric : str, Metric or None, default=None
+        What validation rows measure; None is "auc".
+    max_iter : int, default=5
+        Most cycles over the stages at each steepness, 0 or more.
+    tol : float, default=0.001
+        The descent ends when a round lowers the objective by less than this share of it; 0 or more.
+    random_state : int, RandomState or None, default=0
+        Seed of the draw of validation rows.
+
+    Attributes
+    ----------
+    plan_ : Plan
+        The fitted model: it predicts, prices, explains and saves itself.
+    n_stages_ : int
+        Stages left.
+    steepness_ : float or None
+        The steepness that was kept; None is the initialisation.
+    objective_ : list of list of float
+        Values of the objective at each steepness.
+    n_iter_ : int
+        Cycles done.
+    classes_ : ndarray
+        The classes, in order.
+
+    References
+    ----------
+    M. Chen, Z. Xu, K. Weinberger, O. Chapelle, D. Kedem. Classifier Cascade for Minimizing Feature Evaluation Cost.
+    AISTATS 2012, equation (8), algorithms 1 and 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import miserly as ms
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 4))
+    >>> y = (X[:, 0] + X[:, 1] * X[:, 2] > 0).astype(int)
+    >>> costs = ms.CostTable.per_feature([1.0, 2.0, 5.0, 1.0])
+    >>> model = ms.CronusClassifier(costs, tradeoff=0.001, n_stages=3).fit(X, y)
+    >>> bool(model.predict_cost(X).max() <= 9)
+    True
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {

@@ -29,13 +29,75 @@ from miserly.solvers import GateGraph, blas_threads
 
 
 class CSCCClassifier(PlanClassifier, GraphEstimator):
-    """A cascade of linear classifiers that share what they buy.
+    """A cost-sensitive cascade of linear classifiers.
 
-    Parameters: `tradeoff` is λ, the price of a unit of cost in units of the mean loss ½(y − f)², y = ±1; `n_stages` is
-    how many stages are tried. `class_weight` as in scikit-learn. `dictionary` is what stages weigh: features, or trees.
-    `rho`, `steepness`, `fine_tune`, `min_samples_leaf`, `max_iter` and `tol` are CSTC's. With several classes
-    (ours) a stage has an output for each and sends rows on along the direction in which its scores vary most; then
-    exits have no order.
+    A stage's loss counts with the probability of leaving there. Rows with low scores leave early and rank below
+    those that go on (`rank_score`). With several classes a stage sends rows on along the direction in which its
+    scores vary most, and exits have no order.
+
+    Parameters
+    ----------
+    costs : CostTable or None, default=None
+        Prices of the features and of evaluating learners. None is refused: `CostTable.uniform()` says that all cost
+        the same.
+    tradeoff : float, default=0.001
+        λ, 0 or more: the price of a unit of cost, in units of the mean of ½(y − f)².
+    n_stages : int, default=4
+        Stages tried, 1 or more.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of classes in the loss, as in scikit-learn; never in the cost.
+    dictionary : None, Trees, Plan or estimator, default=None
+        The learners that are weighed: the raw features (None), or trees: what `import_trees` or `tree_dictionary`
+        gives, a plan, or a model of boosted trees, which is fitted first unless it is fitted already.
+    rho : float, default=0.001
+        ρ, 0 or more: a penalty on all weights alike, in units of the standard deviation of y.
+    steepness : "auto" or float, default="auto"
+        Steepness of the gates while training. "auto" is 12 over the standard deviation of a stage's scores, with
+        `eval_set` then 3 and 9 times that; a number (above 0) is used as it is.
+    fine_tune : bool, default=True
+        Whether the weights of nodes are fitted again, without penalties, on the rows that come there with hard
+        gates.
+    min_samples_leaf : int, default=20
+        Fewest expected rows of a node, 1 or more.
+    max_iter : int, default=10
+        Most rounds of descent at each steepness, 0 or more; 0 keeps the initialisation.
+    tol : float, default=0.001
+        The descent ends when a round lowers the objective by less than this share of it; 0 or more.
+    metric : str, Metric or None, default=None
+        What candidates are judged by on `eval_set`; None is "accuracy".
+    reweight : bool, default=True
+        Whether learners that share acquisitions are chosen by a log-reweighted norm, which is nearer to a count of
+        acquisitions but not convex. False is the mixed norm of the papers.
+
+    Attributes
+    ----------
+    plan_ : Plan
+        The fitted model: it predicts, prices, explains and saves itself.
+    objective_ : list of list of float
+        Values of the objective at each steepness.
+    n_iter_ : int
+        Rounds of descent done.
+    n_stages_ : int
+        Stages left.
+    classes_ : ndarray
+        The classes, in order.
+
+    References
+    ----------
+    Z. Xu, M. Kusner, K. Weinberger, M. Chen, O. Chapelle. Classifier Cascades and Trees for Minimizing Feature
+    Evaluation Cost. JMLR 2014; Xu's thesis (2014), section 3.5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import miserly as ms
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 4))
+    >>> y = (X[:, 0] + X[:, 1] * X[:, 2] > 0).astype(int)
+    >>> costs = ms.CostTable.per_feature([1.0, 2.0, 5.0, 1.0])
+    >>> model = ms.CSCCClassifier(costs, tradeoff=0.001, n_stages=2).fit(X, y)
+    >>> bool(model.predict_cost(X).max() <= 9)
+    True
     """
 
     cost_axis = "tradeoff"

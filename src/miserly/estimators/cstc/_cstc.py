@@ -166,13 +166,68 @@ class _CSTC(GraphEstimator):
 class CSTCRegressor(PlanRegressor, _CSTC):
     """A cost-sensitive tree of linear regressions.
 
-    Parameters: `tradeoff` is λ, the price of a unit of cost in units of the mean of ½(y − f)²; `max_depth` counts
-    levels of nodes (3 is seven nodes). `dictionary` is what nodes weigh: features, or trees (`dictionary`).
-    `rho` is a penalty on all weights alike, in units of the deviation of y. `steepness` of the gates: "auto" is twelve
-    over the standard deviation of a node's scores. `fine_tune` fits what nodes predict again, without penalties, on
-    the rows that come there. A node is made for at least `min_samples_leaf` expected rows; at most `max_iter`
-    sweeps over all nodes follow the initialisation. `metric` is what `eval_set` prunes by: "mse" if not given,
-    "ndcg@5" and others by name.
+    With `eval_set` the best candidate of the fit on these rows is kept: the start, the tree after each round of
+    descent, their prunings and one node.
+
+    Parameters
+    ----------
+    costs : CostTable or None, default=None
+        Prices of the features and of evaluating learners. None is refused: `CostTable.uniform()` says that all cost
+        the same.
+    tradeoff : float, default=0.001
+        λ, 0 or more: the price of a unit of cost, in units of the mean of ½(y − f)².
+    max_depth : int, default=3
+        Levels of nodes, 1 to 10; 3 is seven nodes.
+    dictionary : None, Trees, Plan or estimator, default=None
+        The learners that are weighed: the raw features (None), or trees: what `import_trees` or `tree_dictionary`
+        gives, a plan, or a model of boosted trees, which is fitted first unless it is fitted already.
+    rho : float, default=0.001
+        ρ, 0 or more: a penalty on all weights alike, in units of the standard deviation of y.
+    steepness : "auto" or float, default="auto"
+        Steepness of the gates while training. "auto" is 12 over the standard deviation of a node's scores, then 3
+        and 9 times that; a number (above 0) is used as it is.
+    fine_tune : bool, default=True
+        Whether the weights of nodes are fitted again, without penalties, on the rows that come there with hard
+        gates.
+    min_samples_leaf : int, default=20
+        Fewest expected rows of a node, 1 or more.
+    max_iter : int, default=10
+        Most rounds of descent at each steepness, 0 or more; 0 keeps the initialisation.
+    tol : float, default=0.001
+        The descent ends when a round lowers the objective by less than this share of it; 0 or more.
+    metric : str, Metric or None, default=None
+        What candidates are judged by on `eval_set`; None is "mse".
+    reweight : bool, default=True
+        Whether learners that share acquisitions are chosen by a log-reweighted norm, which is nearer to a count of
+        acquisitions but not convex. False is the mixed norm of the papers.
+
+    Attributes
+    ----------
+    plan_ : Plan
+        The fitted model: it predicts, prices, explains and saves itself.
+    objective_ : list of list of float
+        Values of the objective at each steepness.
+    n_iter_ : int
+        Rounds of descent done.
+    n_nodes_ : int
+        Nodes of the tree.
+
+    References
+    ----------
+    Z. Xu, M. Kusner, M. Chen, K. Weinberger. Cost-Sensitive Tree of Classifiers. ICML 2013; Xu's thesis (2014),
+    equations (3.13) to (3.19) and algorithm 5, with the errata of our notes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import miserly as ms
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 4))
+    >>> y = X[:, 0] + X[:, 1] * X[:, 2]
+    >>> costs = ms.CostTable.per_feature([1.0, 2.0, 5.0, 1.0])
+    >>> model = ms.CSTCRegressor(costs, tradeoff=0.01, max_depth=2).fit(X, y)
+    >>> bool(model.predict_cost(X).max() <= 9)
+    True
     """
 
     def rank_score(self, X: Any, budget: float | None = None) -> np.ndarray:
@@ -183,6 +238,68 @@ class CSTCRegressor(PlanRegressor, _CSTC):
 class CSTCClassifier(PlanClassifier, _CSTC):
     """A cost-sensitive tree of linear classifiers: squared loss on ±1, one output for each class.
 
-    Probabilities by Platt's scaling (two classes) or linear discriminant analysis (several) of the scores at the exits,
-    on the training data. Parameters as for the regressor; `metric` is "accuracy" if not given.
+    Probabilities by Platt's scaling (two classes) or linear discriminant analysis (several) of the scores at the
+    exits. With `eval_set` the best candidate of the fit on these rows is kept.
+
+    Parameters
+    ----------
+    costs : CostTable or None, default=None
+        Prices of the features and of evaluating learners. None is refused: `CostTable.uniform()` says that all cost
+        the same.
+    tradeoff : float, default=0.001
+        λ, 0 or more: the price of a unit of cost, in units of the mean of ½(y − f)².
+    max_depth : int, default=3
+        Levels of nodes, 1 to 10; 3 is seven nodes.
+    dictionary : None, Trees, Plan or estimator, default=None
+        The learners that are weighed: the raw features (None), or trees: what `import_trees` or `tree_dictionary`
+        gives, a plan, or a model of boosted trees, which is fitted first unless it is fitted already.
+    rho : float, default=0.001
+        ρ, 0 or more: a penalty on all weights alike, in units of the standard deviation of y.
+    steepness : "auto" or float, default="auto"
+        Steepness of the gates while training. "auto" is 12 over the standard deviation of a node's scores, then 3
+        and 9 times that; a number (above 0) is used as it is.
+    fine_tune : bool, default=True
+        Whether the weights of nodes are fitted again, without penalties, on the rows that come there with hard
+        gates.
+    min_samples_leaf : int, default=20
+        Fewest expected rows of a node, 1 or more.
+    max_iter : int, default=10
+        Most rounds of descent at each steepness, 0 or more; 0 keeps the initialisation.
+    tol : float, default=0.001
+        The descent ends when a round lowers the objective by less than this share of it; 0 or more.
+    metric : str, Metric or None, default=None
+        What candidates are judged by on `eval_set`; None is "accuracy".
+    reweight : bool, default=True
+        Whether learners that share acquisitions are chosen by a log-reweighted norm, which is nearer to a count of
+        acquisitions but not convex. False is the mixed norm of the papers.
+
+    Attributes
+    ----------
+    plan_ : Plan
+        The fitted model: it predicts, prices, explains and saves itself.
+    objective_ : list of list of float
+        Values of the objective at each steepness.
+    n_iter_ : int
+        Rounds of descent done.
+    n_nodes_ : int
+        Nodes of the tree.
+    classes_ : ndarray
+        The classes, in order.
+
+    References
+    ----------
+    Z. Xu, M. Kusner, M. Chen, K. Weinberger. Cost-Sensitive Tree of Classifiers. ICML 2013; Xu's thesis (2014),
+    equations (3.13) to (3.19) and algorithm 5, with the errata of our notes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import miserly as ms
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 4))
+    >>> y = (X[:, 0] + X[:, 1] * X[:, 2] > 0).astype(int)
+    >>> costs = ms.CostTable.per_feature([1.0, 2.0, 5.0, 1.0])
+    >>> model = ms.CSTCClassifier(costs, tradeoff=0.001, max_depth=2).fit(X, y)
+    >>> bool(model.predict_cost(X).max() <= 9)
+    True
     """

@@ -61,13 +61,83 @@ class PathPoint:
 
 
 class CompressedSVC(KernelClassifier):
-    """A kernel SVM compressed to `n_vectors`, to a `ratio` of its support vectors (a tenth if nothing is said), or to
-    what a `budget` pays at `costs`: all features, then as many evaluations as are left.
+    """A kernel SVM compressed to a few vectors.
 
-    Without `costs` a row pays one unit per kernel evaluation. `tune` picks C and gamma on a held-out fifth. `init` is
-    "lars" or "random"; with `max_iter=0` vectors stay where they are. `n_stages` > 1 makes a cascade: a row leaves when
-    its most probable class reaches `confidence`. When the matrices needed would exceed `max_memory` bytes, the machine
-    is matched on fewer of its vectors, and a warning says so.
+    The full SVM is trained as usual; a few of its support vectors are picked and moved until they say what it says
+    at the training rows. A row costs one kernel evaluation per vector.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the loss against the margin, above 0.
+    gamma : float, "scale" or "auto", default="scale"
+        Parameter of the kernel, above 0, or scikit-learn's rule for it.
+    kernel : {"rbf", "poly"}, default="rbf"
+        Kernel function.
+    degree : int, default=3
+        Degree of the polynomial kernel, 1 to 64.
+    coef0 : float, default=0.0
+        Constant of the polynomial kernel, 0 or more.
+    n_vectors : int or None, default=None
+        Vectors of the small machine, 1 or more. At most one of `n_vectors`, `ratio` and `budget` is given.
+    ratio : float in (0, 1] or None, default=None
+        The same as a share of the support vectors; a tenth if nothing is given.
+    costs : CostTable or None, default=None
+        Prices; without any, a row pays one unit per kernel evaluation.
+    budget : float or None, default=None
+        What a row may pay at `costs`, 0 or more: all features, then as many vectors as are left.
+    tune : bool, default=False
+        Whether C and gamma are chosen on a held-out fifth.
+    init : {"lars", "random"}, default="lars"
+        How the first vectors are picked.
+    n_starts : int or None, default=None
+        More starts from random support vectors, 0 or more; None is 16 for up to 16 vectors, else 4.
+    max_iter : int, default=200
+        Most iterations of moving, 0 or more; with 0 vectors stay where they are.
+    n_stages : int, default=1
+        Machines nested in each other, 1 or more: easy rows leave after few vectors.
+    confidence : float in [0, 1], default=0.95
+        Probability of its best class at which a row leaves.
+    max_memory : float, default=1073741824.0
+        Bytes of the matrices, above 0; if more are needed, fewer rows are matched and a warning says so.
+    random_state : int, RandomState or None, default=0
+        Seed of everything that is drawn.
+
+    Attributes
+    ----------
+    plan_ : Plan
+        The fitted model: it predicts, prices, explains and saves itself.
+    classes_ : ndarray
+        The classes, in order.
+    n_vectors_ : int
+        Vectors of the small machine.
+    n_targets_ : int
+        Rows at which it was matched.
+    agreement_ : float or None
+        How often it decides as the full machine on rows matched that are no support vectors.
+    full_ : KernelMachine
+        The full machine.
+    C_, gamma_ : float
+        Parameters used.
+    losses_ : tuple of float
+        What was minimised, on the way.
+
+    References
+    ----------
+    Z. Xu. Supervised Machine Learning Under Test-Time Resource Constraints. Thesis, 2014, chapter 4, equations
+    (4.1) to (4.10).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import miserly as ms
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 4))
+    >>> y = (X[:, 0] + X[:, 1] * X[:, 2] > 0).astype(int)
+    >>> costs = ms.CostTable.per_feature([1.0, 2.0, 5.0, 1.0])
+    >>> model = ms.CompressedSVC(n_vectors=5, max_iter=20).fit(X, y)
+    >>> model.predict_cost(X[:1])
+    array([5.])
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {

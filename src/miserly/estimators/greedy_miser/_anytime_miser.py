@@ -246,10 +246,55 @@ class _StageGrowth:
 
 
 class AnytimeMiserRegressor(_AnytimeMiser, BoostedRegressor):
-    """Cost-sensitive boosted trees for numbers, for all budgets with one training; squared loss unless `loss` is yours.
+    """Cost-sensitive boosted trees for numbers, for all budgets with one training.
 
-    `n_estimators` is the number of rounds of every stage that starts from nothing; where evaluating so many trees would
-    be expensive, stages go on from the one before. `budget` cuts the plan (`within` does so later).
+    λ falls, what is owned only grows, and every stage is a model of its own. Where evaluating so many trees would
+    be expensive, stages continue the one before.
+
+    Parameters
+    ----------
+    costs : CostTable or None, default=None
+        Prices of the features and of evaluating learners. None is refused: `CostTable.uniform()` says that all cost
+        the same.
+    budget : float or None, default=None
+        Where the plan is cut, 0 or more; `within` does so later. None keeps all stages.
+    n_estimators : int, default=100
+        Rounds of every stage that starts from nothing, 1 or more.
+    learning_rate : float in (0, 1], default=0.1
+        Factor of each tree's Newton step.
+    max_depth : int or None, default=3
+        Most levels of splits of a tree, 1 or more; None is no limit.
+    max_leaf_nodes : int or None, default=None
+        Most leaves of a tree, 2 or more, grown best first; None is no limit.
+    min_samples_leaf : int, default=20
+        Fewest rows of a leaf, 1 or more.
+    l2_regularization : float, default=0.0
+        Added to the hessian of each leaf, 0 or more.
+    max_bins : int, default=255
+        Most bins of a feature, 2 to 255.
+    loss : {"auto"} or Loss, default="auto"
+        Squared loss, or an object with `constant`, `gradients` and `value`.
+    n_jobs : int or None, default=None
+        Threads of the kernels: a number, −1 for all cores, None for as many as numba uses now.
+
+    Attributes
+    ----------
+    plan_ : Plan
+        The fitted model: it predicts, prices, explains and saves itself.
+    n_iter_ : int
+        Rounds of all stages.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import miserly as ms
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 4))
+    >>> y = X[:, 0] + X[:, 1] * X[:, 2]
+    >>> costs = ms.CostTable.per_feature([1.0, 2.0, 5.0, 1.0])
+    >>> model = ms.AnytimeMiserRegressor(costs, n_estimators=10).fit(X, y)
+    >>> bool(model.within(3.0).predict_cost(X).max() <= 3)
+    True
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -261,8 +306,54 @@ class AnytimeMiserRegressor(_AnytimeMiser, BoostedRegressor):
 class AnytimeMiserClassifier(_AnytimeMiser, BoostedClassifier):
     """Cost-sensitive boosted trees for classes, for all budgets with one training.
 
-    Losses are those of `GreedyMiserClassifier`, parameters those of `AnytimeMiserRegressor`. With the squared hinge,
-    every stage has its own calibration.
+    With the squared hinge every stage has its own calibration.
+
+    Parameters
+    ----------
+    costs : CostTable or None, default=None
+        Prices of the features and of evaluating learners. None is refused: `CostTable.uniform()` says that all cost
+        the same.
+    budget : float or None, default=None
+        Where the plan is cut, 0 or more; `within` does so later. None keeps all stages.
+    n_estimators : int, default=100
+        Rounds of every stage that starts from nothing, 1 or more.
+    learning_rate : float in (0, 1], default=0.1
+        Factor of each tree's Newton step.
+    max_depth : int or None, default=3
+        Most levels of splits of a tree, 1 or more; None is no limit.
+    max_leaf_nodes : int or None, default=None
+        Most leaves of a tree, 2 or more, grown best first; None is no limit.
+    min_samples_leaf : int, default=20
+        Fewest rows of a leaf, 1 or more.
+    l2_regularization : float, default=0.0
+        Added to the hessian of each leaf, 0 or more.
+    max_bins : int, default=255
+        Most bins of a feature, 2 to 255.
+    loss : {"auto", "squared_hinge"} or Loss, default="auto"
+        As in `GreedyMiserClassifier`.
+    n_jobs : int or None, default=None
+        Threads of the kernels: a number, −1 for all cores, None for as many as numba uses now.
+
+    Attributes
+    ----------
+    plan_ : Plan
+        The fitted model: it predicts, prices, explains and saves itself.
+    classes_ : ndarray
+        The classes, in order.
+    n_iter_ : int
+        Rounds of all stages.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import miserly as ms
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 4))
+    >>> y = (X[:, 0] + X[:, 1] * X[:, 2] > 0).astype(int)
+    >>> costs = ms.CostTable.per_feature([1.0, 2.0, 5.0, 1.0])
+    >>> model = ms.AnytimeMiserClassifier(costs, n_estimators=10).fit(X, y)
+    >>> bool(model.within(3.0).predict_cost(X).max() <= 3)
+    True
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {

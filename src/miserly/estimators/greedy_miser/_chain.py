@@ -17,10 +17,26 @@ from miserly.plan import EXIT, Node
 
 @dataclass(frozen=True)
 class Purchase:
-    """What boosting bought: in which round, for which feature, at what price per row.
+    """What boosting bought, one entry of `path_`.
 
-    `gain` is the mean squared error of the gradients that the split removed (before the learning rate): what its price
-    was weighed against.
+    Parameters
+    ----------
+    round : int
+        Number of the round, from 0.
+    feature : str
+        Feature that was bought for a split.
+    acquisitions : tuple of str
+        What was paid for.
+    price : float
+        Price per row, 0 or more.
+    gain : float
+        Mean squared error of the gradients that the split removed, before the learning rate: what its price was
+        compared with.
+
+    Examples
+    --------
+    >>> Purchase(0, "crp", ("blood", "crp_test"), 3.5, 0.2).price
+    3.5
     """
 
     round: int

@@ -87,12 +87,83 @@ class _GreedyMiser(BoostedEstimator):
 
 
 class GreedyMiserRegressor(_GreedyMiser, BoostedRegressor):
-    """Cost-sensitive boosted trees for numbers; squared loss unless `loss` is one of your own.
+    """Cost-sensitive boosted trees for numbers.
 
-    `tradeoff` is λ: the loss that a unit of cost per row must save. `charge` says who pays: "learner", every row for
-    every feature of the model; "path", a row only for the splits it meets. `repeat_price` is the part of its price that
-    each later use of an owned feature is charged in training (nobody pays it at test time). `purchases="lazy"` does not
-    look at all features in every round when nothing new pays, "every_round" does, as the paper; by path, both do.
+    Each tree minimises ½ mean (g − h)² + λ · (price of what it is first to use), with g the negative gradient of
+    the loss.
+
+    Parameters
+    ----------
+    costs : CostTable or None, default=None
+        Prices of the features and of evaluating learners. None is refused: `CostTable.uniform()` says that all cost
+        the same.
+    tradeoff : float, default=0.001
+        λ, 0 or more: the loss per row that a unit of cost per row must save. It is the paper's λ′ = λ/η, for a mean
+        over rows. 0 ignores cost.
+    n_estimators : int, default=100
+        Rounds of boosting, 1 or more; each round grows one tree per output.
+    learning_rate : float in (0, 1], default=0.1
+        Factor of each tree's Newton step.
+    max_depth : int or None, default=3
+        Most levels of splits of a tree, 1 or more; None is no limit.
+    max_leaf_nodes : int or None, default=None
+        Most leaves of a tree, 2 or more, grown best first; None is no limit.
+    min_samples_leaf : int, default=20
+        Fewest rows of a leaf, 1 or more.
+    l2_regularization : float, default=0.0
+        Added to the hessian of each leaf, 0 or more.
+    max_bins : int, default=255
+        Most bins of a feature, 2 to 255.
+    charge : {"learner", "path"}, default="learner"
+        Who pays for a feature: every row, once for the model, or only the rows that meet its splits.
+    repeat_price : float, default=0.0
+        Share of its price that each later use of an owned feature is charged in training, 0 or more. Nothing is
+        charged at test time.
+    purchases : {"every_round", "lazy"}, default="every_round"
+        Whether all features are looked at in every round, as in the paper, or fewer while nothing new pays. By path
+        both do the same.
+    subsample : float in (0, 1], default=1.0
+        Share of rows that each round sees.
+    max_features : float in (0, 1], default=1.0
+        Share of features that each round may use.
+    n_iter_no_change : int or None, default=None
+        Stop after this many rounds (1 or more) without improvement on `eval_set`; None does not stop early.
+    loss : {"auto"} or Loss, default="auto"
+        Squared loss, or an object with `constant`, `gradients` and `value`.
+    warm_start : bool, default=False
+        Whether `fit` continues the earlier fit; `n_estimators` then counts all rounds.
+    random_state : int, RandomState or None, default=None
+        Seed of everything that is drawn.
+    n_jobs : int or None, default=None
+        Threads of the kernels: a number, −1 for all cores, None for as many as numba uses now.
+
+    Attributes
+    ----------
+    plan_ : Plan
+        The fitted model: it predicts, prices, explains and saves itself.
+    n_iter_ : int
+        Rounds kept.
+    train_loss_ : list of float
+        Training loss after each round.
+    validation_loss_ : list of float or None
+        Loss on `eval_set` after each round.
+
+    References
+    ----------
+    Z. Xu, K. Weinberger, O. Chapelle. The Greedy Miser: Learning under Test-time Budgets. ICML 2012, equation (2.5)
+    and algorithm 3 (as numbered in Xu's thesis, 2014).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import miserly as ms
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 4))
+    >>> y = X[:, 0] + X[:, 1] * X[:, 2]
+    >>> costs = ms.CostTable.per_feature([1.0, 2.0, 5.0, 1.0])
+    >>> model = ms.GreedyMiserRegressor(costs, tradeoff=0.01, n_estimators=20).fit(X, y)
+    >>> bool(model.predict_cost(X).max() <= 9)
+    True
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -102,10 +173,84 @@ class GreedyMiserRegressor(_GreedyMiser, BoostedRegressor):
 
 
 class GreedyMiserClassifier(_GreedyMiser, BoostedClassifier):
-    """Cost-sensitive boosted trees for classes: logistic loss for two, softmax with one shared purse for more.
+    """Cost-sensitive boosted trees for classes: logistic loss for two, softmax for more; all classes share what is
+    bought.
 
-    `loss="squared_hinge"` is each class against the rest, read as probabilities by Platt's method. The other parameters
-    are those of `GreedyMiserRegressor`.
+    Parameters
+    ----------
+    costs : CostTable or None, default=None
+        Prices of the features and of evaluating learners. None is refused: `CostTable.uniform()` says that all cost
+        the same.
+    tradeoff : float, default=0.001
+        λ, 0 or more: the loss per row that a unit of cost per row must save. It is the paper's λ′ = λ/η, for a mean
+        over rows. 0 ignores cost.
+    n_estimators : int, default=100
+        Rounds of boosting, 1 or more; each round grows one tree per output.
+    learning_rate : float in (0, 1], default=0.1
+        Factor of each tree's Newton step.
+    max_depth : int or None, default=3
+        Most levels of splits of a tree, 1 or more; None is no limit.
+    max_leaf_nodes : int or None, default=None
+        Most leaves of a tree, 2 or more, grown best first; None is no limit.
+    min_samples_leaf : int, default=20
+        Fewest rows of a leaf, 1 or more.
+    l2_regularization : float, default=0.0
+        Added to the hessian of each leaf, 0 or more.
+    max_bins : int, default=255
+        Most bins of a feature, 2 to 255.
+    charge : {"learner", "path"}, default="learner"
+        Who pays for a feature: every row, once for the model, or only the rows that meet its splits.
+    repeat_price : float, default=0.0
+        Share of its price that each later use of an owned feature is charged in training, 0 or more. Nothing is
+        charged at test time.
+    purchases : {"every_round", "lazy"}, default="every_round"
+        Whether all features are looked at in every round, as in the paper, or fewer while nothing new pays. By path
+        both do the same.
+    subsample : float in (0, 1], default=1.0
+        Share of rows that each round sees.
+    max_features : float in (0, 1], default=1.0
+        Share of features that each round may use.
+    n_iter_no_change : int or None, default=None
+        Stop after this many rounds (1 or more) without improvement on `eval_set`; None does not stop early.
+    loss : {"auto", "squared_hinge"} or Loss, default="auto"
+        Logistic or softmax loss; the squared hinge of each class against the rest, calibrated by Platt's method; or
+        an object with `constant`, `gradients` and `value`.
+    warm_start : bool, default=False
+        Whether `fit` continues the earlier fit; `n_estimators` then counts all rounds.
+    random_state : int, RandomState or None, default=None
+        Seed of everything that is drawn.
+    n_jobs : int or None, default=None
+        Threads of the kernels: a number, −1 for all cores, None for as many as numba uses now.
+
+    Attributes
+    ----------
+    plan_ : Plan
+        The fitted model: it predicts, prices, explains and saves itself.
+    n_iter_ : int
+        Rounds kept.
+    train_loss_ : list of float
+        Training loss after each round.
+    validation_loss_ : list of float or None
+        Loss on `eval_set` after each round.
+    classes_ : ndarray
+        The classes, in order.
+
+    References
+    ----------
+    Z. Xu, K. Weinberger, O. Chapelle. The Greedy Miser: Learning under Test-time Budgets. ICML 2012, equation (2.5)
+    and algorithm 3 (as numbered in Xu's thesis, 2014).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import miserly as ms
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 4))
+    >>> y = (X[:, 0] + X[:, 1] * X[:, 2] > 0).astype(int)
+    >>> costs = ms.CostTable.per_feature([1.0, 2.0, 5.0, 1.0])
+    >>> model = ms.GreedyMiserClassifier(costs, tradeoff=0.001, n_estimators=20).fit(X, y)
+    >>> bool(model.predict_cost(X).max() <= 9)
+    True
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -117,8 +262,83 @@ class GreedyMiserClassifier(_GreedyMiser, BoostedClassifier):
 class GreedyMiserRanker(_GreedyMiser, BoostedRanker):
     """Cost-sensitive boosted trees for graded documents of queries.
 
-    `loss="squared"` fits the grades, as the paper does; "lambdarank" follows LambdaMART's gradients. `metric` is
-    watched on `eval_set=(X, y, qid)`, and stops with `n_iter_no_change`.
+    Parameters
+    ----------
+    costs : CostTable or None, default=None
+        Prices of the features and of evaluating learners. None is refused: `CostTable.uniform()` says that all cost
+        the same.
+    tradeoff : float, default=0.001
+        λ, 0 or more: the loss per row that a unit of cost per row must save. It is the paper's λ′ = λ/η, for a mean
+        over rows. 0 ignores cost.
+    n_estimators : int, default=100
+        Rounds of boosting, 1 or more; each round grows one tree per output.
+    learning_rate : float in (0, 1], default=0.1
+        Factor of each tree's Newton step.
+    max_depth : int or None, default=3
+        Most levels of splits of a tree, 1 or more; None is no limit.
+    max_leaf_nodes : int or None, default=None
+        Most leaves of a tree, 2 or more, grown best first; None is no limit.
+    min_samples_leaf : int, default=20
+        Fewest rows of a leaf, 1 or more.
+    l2_regularization : float, default=0.0
+        Added to the hessian of each leaf, 0 or more.
+    max_bins : int, default=255
+        Most bins of a feature, 2 to 255.
+    charge : {"learner", "path"}, default="learner"
+        Who pays for a feature: every row, once for the model, or only the rows that meet its splits.
+    repeat_price : float, default=0.0
+        Share of its price that each later use of an owned feature is charged in training, 0 or more. Nothing is
+        charged at test time.
+    purchases : {"every_round", "lazy"}, default="every_round"
+        Whether all features are looked at in every round, as in the paper, or fewer while nothing new pays. By path
+        both do the same.
+    subsample : float in (0, 1], default=1.0
+        Share of rows that each round sees.
+    max_features : float in (0, 1], default=1.0
+        Share of features that each round may use.
+    n_iter_no_change : int or None, default=None
+        Stop after this many rounds (1 or more) without improvement on `eval_set`; None does not stop early.
+    loss : {"squared", "lambdarank"}, default="squared"
+        Fits the grades, as in the paper, or follows LambdaMART's gradients.
+    metric : str, default="ndcg@5"
+        What is followed on `eval_set=(X, y, qid)`.
+    warm_start : bool, default=False
+        Whether `fit` continues the earlier fit; `n_estimators` then counts all rounds.
+    random_state : int, RandomState or None, default=None
+        Seed of everything that is drawn.
+    n_jobs : int or None, default=None
+        Threads of the kernels: a number, −1 for all cores, None for as many as numba uses now.
+
+    Attributes
+    ----------
+    plan_ : Plan
+        The fitted model: it predicts, prices, explains and saves itself.
+    n_iter_ : int
+        Rounds kept.
+    train_loss_ : list of float
+        Training loss after each round.
+    validation_loss_ : list of float or None
+        Loss on `eval_set` after each round.
+    validation_score_ : list of float or None
+        The metric on `eval_set` after each round.
+
+    References
+    ----------
+    Z. Xu, K. Weinberger, O. Chapelle. The Greedy Miser: Learning under Test-time Budgets. ICML 2012, equation (2.5)
+    and algorithm 3 (as numbered in Xu's thesis, 2014).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import miserly as ms
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 4))
+    >>> y = X[:, 0] + X[:, 1] * X[:, 2]
+    >>> costs = ms.CostTable.per_feature([1.0, 2.0, 5.0, 1.0])
+    >>> qid = np.repeat(np.arange(10), 30)
+    >>> model = ms.GreedyMiserRanker(costs, tradeoff=0.001, n_estimators=20).fit(X, np.digitize(y, [0.0, 1.0]), qid=qid)
+    >>> bool(model.predict_cost(X).max() <= 9)
+    True
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
