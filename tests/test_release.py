@@ -66,7 +66,10 @@ def test_sdist_and_wheel_work_outside_the_tree(tmp_path):
 
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert python("-c", WORK, folder=empty, path=[place]).split() == [str(place / "miserly/__init__.py"), miserly.__version__]
+    assert python("-c", WORK, folder=empty, path=[place]).split() == [
+        str(place / "miserly/__init__.py"),
+        miserly.__version__,
+    ]
     assert (empty / "page.html").stat().st_size > 50_000
     command = "import sys; from miserly.cli import main; sys.argv = ['miserly', *sys.argv[1:]]; main()"
     assert "frontier" in python("-c", command, "--help", folder=empty, path=[place])

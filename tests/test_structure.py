@@ -86,6 +86,10 @@ def forbidden_words():
     )
 
 
+def _is_len(node):
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len"
+
+
 def sums_of_prices():
     """Calls of `sum` and `fsum`, as functions or methods, over something whose name holds "price"."""
     found = Counter()
@@ -98,8 +102,10 @@ def sums_of_prices():
             name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
             if name not in {"sum", "fsum"}:
                 continue
-            names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-            names |= {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
+            counted = {id(n) for call in ast.walk(node) if _is_len(call) for n in ast.walk(call)}
+            inside = [n for n in ast.walk(node) if id(n) not in counted]
+            names = {n.id for n in inside if isinstance(n, ast.Name)}
+            names |= {n.attr for n in inside if isinstance(n, ast.Attribute)}
             found[short(path)] += any(re.fullmatch(r"_?prices?(_list)?", n) for n in names)
     return found + Counter()
 

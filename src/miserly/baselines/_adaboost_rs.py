@@ -33,7 +33,7 @@ from miserly.boosting import (
     bin_data,
     tree_table,
 )
-from miserly.costs import CostTable, Ledger
+from miserly.costs import CostTable, Ledger, total_price
 from miserly.estimators import TwoClasses, constraints, dense_blocks
 from miserly.kernels.threads import threads
 from miserly.plan import EXIT, Node, Plan, Trees, stack_trees
@@ -195,7 +195,7 @@ class AdaBoostRSClassifier(TwoClasses):
         if costs.each is not None:
             return np.geomspace(costs.each or 1.0, 100.0 * (costs.each or 1.0), n_points)
         paid = [price for price in costs.marginal().values() if price > 0] or [1.0]
-        return np.geomspace(min(paid), math.fsum(costs.price_list) or 1.0, n_points)
+        return np.geomspace(min(paid), total_price(costs.price_list) or 1.0, n_points)
 
     def _boost(
         self, data: BinnedData, X: Any, sign: Floats, share: Floats, costs: CostTable

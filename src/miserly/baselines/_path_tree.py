@@ -6,14 +6,13 @@ of their indicators, which is half of Gini's impurity. λ = 0 is the ordinary, c
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from miserly.boosting import Grower, LocalBackend, RowPricing, SquaredLoss, TreeLimits, bin_data, tree_table
-from miserly.costs import CostTable
+from miserly.costs import CostTable, total_price
 from miserly.estimators import PlanClassifier, PlanEstimator, PlanRegressor, constraints, row_weights
 from miserly.kernels.threads import threads
 from miserly.plan import Node, Plan, stack_trees
@@ -59,7 +58,7 @@ class _PathTree(PlanEstimator):
         columns = self._columns(np.asarray(y))
         share = shares(row_weights(sample_weight, columns.shape[1]), columns.shape[1])
         variance = 0.5 * float((columns**2 @ share).sum() - ((columns @ share) ** 2).sum())
-        return np.geomspace(1e-5, 1e-1, n_points) * (variance or 1.0) * len(prices) / math.fsum(prices)
+        return np.geomspace(1e-5, 1e-1, n_points) * (variance or 1.0) * len(prices) / total_price(prices)
 
     def _columns(self, y: np.ndarray) -> np.ndarray:
         """What the tree explains: output × row."""

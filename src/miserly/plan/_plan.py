@@ -121,7 +121,7 @@ class Plan(Frozen):
         if unknown:
             raise ValueError(f"The plan knows no feature {unknown[0]!r} that could be unavailable.")
         prices = [*self.costs.prices.values(), *self.costs.evaluation_prices(n_learners)]
-        if not math.isfinite(sum(prices)):
+        if not math.isfinite(len(prices) * max(prices, default=0.0)):
             raise ValueError("All prices together are more than a number can hold.")
 
     def __eq__(self, other: object) -> bool:

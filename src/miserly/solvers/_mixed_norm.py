@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from miserly._typing import Floats
-from miserly.costs import set_bits
+from miserly.costs import set_bits, total_price
 
 START_RIDGE = 1e-3
 SMALL = 1e-3
@@ -241,7 +241,7 @@ class MixedNorm:
         for t in small[np.argsort(size[small], kind="stable")]:
             needed = by_learner.indices[by_learner.indptr[t] : by_learner.indptr[t + 1]]
             alone = needed[holders[needed] == 1] if self.base[t] == 0 else needed[:0]
-            paid = float(self.norm.prices[alone].sum()) + (self.norm.evaluation[t] if self.base[t] == 0 else 0.0)
+            paid = total_price(self.norm.prices[alone]) + (self.norm.evaluation[t] if self.base[t] == 0 else 0.0)
             limit = self.rho + self.w * self.d * paid
             if limit > 0 and np.linalg.norm(residual[t] + self.A[t, t] * beta[t]) <= limit:
                 residual += np.outer(self.A[:, t], beta[t])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import copy
-import math
 from typing import Any, Self
 
 import numpy as np
 
+from miserly.costs import total_price
 from miserly.estimators._base._base import PlanEstimator
 from miserly.plan import Plan
 
@@ -35,5 +35,5 @@ class Anytime(PlanEstimator):
         """Budgets from the cheapest purchase to the price of everything."""
         costs = self._given_costs()
         prices = [p for p in costs.price_list if p > 0] or [costs.each or 1.0]
-        everything = math.fsum(prices) if costs.each is None else 100.0 * costs.each
+        everything = total_price(prices) if costs.each is None else 100.0 * costs.each
         return np.geomspace(min(prices), everything, n_points)

@@ -8,7 +8,6 @@ one that is not, which is then fitted to the same data first.
 from __future__ import annotations
 
 import inspect
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ from scipy.sparse import issparse
 from sklearn.base import clone
 
 from miserly._typing import Floats
-from miserly.costs import CostTable, set_bits
+from miserly.costs import CostTable, set_bits, total_price
 from miserly.estimators._base import constraints
 from miserly.plan import Dictionary, Plan, RawFeatures, Trees
 from miserly.solvers import Design, RawDesign, TreeDesign, raw_weights
@@ -52,7 +51,7 @@ class Learners:
         for j in (chosen := np.asarray(columns, np.intp)):
             wanted |= self.masks[j]
         prices = self.costs.price_list
-        return math.fsum([*(prices[a] for a in set_bits(wanted & ~owned)), *(self.evaluation[j] for j in chosen)])
+        return total_price([*(prices[a] for a in set_bits(wanted & ~owned)), *(self.evaluation[j] for j in chosen)])
 
     def known(self, n_outputs: int) -> Floats | None:
         """The weights (column × output) of trees in the model that they come from, unless that has other outputs."""

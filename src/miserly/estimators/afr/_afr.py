@@ -34,7 +34,7 @@ from miserly.boosting import (
     bin_data,
     boost,
 )
-from miserly.costs import CostTable, set_bits
+from miserly.costs import CostTable, set_bits, total_price
 from miserly.estimators._base import Anytime, PlanClassifier, check_eval_set, constraints
 from miserly.estimators.afr._nested_svm import NestedSVM
 from miserly.kernels.threads import threads
@@ -209,7 +209,7 @@ class _AFRGrowth:
         return pricing
 
     def _spent(self, pricing: ModelPricing) -> float:
-        return math.fsum(p for p, owned in zip(self.costs.price_list, pricing.owned) if owned)
+        return total_price(p for p, owned in zip(self.costs.price_list, pricing.owned) if owned)
 
     def _leaps(self, lam: float) -> bool:
         """Whether the first trees of a level would multiply what is spent, so that budgets between get nothing."""

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from miserly._typing import Floats
-from miserly.costs import CostTable, set_bits
+from miserly.costs import CostTable, set_bits, total_price
 from miserly.estimators._base import DICTIONARY, LearnerEstimator, Learners, PlanClassifier, PlanRegressor, constraints
 from miserly.estimators.astc._selection import Selection
 from miserly.kernels.threads import threads
@@ -115,7 +115,7 @@ class _ASTC(LearnerEstimator):
         costs = self._given_costs()
         prices = [p for p in (*costs.price_list, costs.each or 0.0) if p > 0]
         if costs.each is None and prices:
-            return np.geomspace(min(prices), math.fsum(prices), n_points)
+            return np.geomspace(min(prices), total_price(prices), n_points)
         unit = prices[0] if prices else float(np.max(costs.evaluation)) or 1.0
         return np.geomspace(1.0, 64.0, n_points) * unit
 
@@ -332,8 +332,8 @@ class _Purse:
 
     def price(self, mask: int, fee: float) -> float | None:
         """What acquisitions and an evaluation cost, or None if the budget does not allow them."""
-        whole = math.fsum([*(self.prices[a] for a in set_bits(self.bought | mask)), *self.fees, fee])
-        return math.fsum([*(self.prices[a] for a in set_bits(mask)), fee]) if whole <= self.budget else None
+        whole = total_price([*(self.prices[a] for a in set_bits(self.bought | mask)), *self.fees, fee])
+        return total_price([*(self.prices[a] for a in set_bits(mask)), fee]) if whole <= self.budget else None
 
     def pay(self, mask: int, fee: float) -> int:
         """Buy; tells what."""

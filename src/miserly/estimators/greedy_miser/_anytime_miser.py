@@ -30,7 +30,7 @@ from miserly.boosting import (
     TreeLimits,
     boost,
 )
-from miserly.costs import CostTable, set_bits
+from miserly.costs import CostTable, set_bits, total_price
 from miserly.estimators._base import Anytime, constraints
 from miserly.estimators.greedy_miser._boosted import BoostedEstimator
 from miserly.estimators.greedy_miser._boosted_kinds import BoostedClassifier, BoostedRegressor
@@ -171,7 +171,7 @@ class _StageGrowth:
         return self._price(self._owned) + self._n_trees * self._evaluation
 
     def _price(self, acquisitions: Iterable[int]) -> float:
-        return math.fsum(self._prices[a] for a in acquisitions)
+        return total_price(self._prices[a] for a in acquisitions)
 
     def stages(self) -> Iterator[Boosted]:
         """The model that owns nothing, then models for more and more; λ falls from where the cheapest thing costs all

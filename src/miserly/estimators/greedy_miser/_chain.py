@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from miserly.boosting import Boosted
-from miserly.costs import CostTable
+from miserly.costs import CostTable, total_price
 from miserly.plan import EXIT, Node
 
 
@@ -54,7 +53,7 @@ def purchases(boosted: Boosted, costs: CostTable) -> list[Purchase]:
             number,
             costs.features[split.feature],
             tuple(names[a] for a in split.bought),
-            math.fsum(prices[a] * share for a, share in zip(split.bought, split.shares)),
+            total_price(prices[a] * share for a, share in zip(split.bought, split.shares)),
             split.gain,
         )
         for number, this in enumerate(boosted.rounds)

@@ -9,13 +9,12 @@ that the objective is mean loss + λ · the mean cost of evaluating on demand.
 
 from __future__ import annotations
 
-import math
 from typing import Any, ClassVar
 
 import numpy as np
 
 from miserly.boosting import Loss
-from miserly.costs import CostTable
+from miserly.costs import CostTable, total_price
 from miserly.estimators._base import constraints, row_weights
 from miserly.estimators.greedy_miser._boosted import BoostedEstimator
 from miserly.estimators.greedy_miser._boosted_kinds import BoostedClassifier, BoostedRanker, BoostedRegressor
@@ -82,7 +81,7 @@ class _GreedyMiser(BoostedEstimator):
         constant = loss.constant(target, weight)
         start = loss.value(target, np.repeat(constant[:, None], len(target), axis=1), weight)
         prices = [p for p in costs.price_list if p > 0] or [costs.each or 1.0]
-        typical = math.fsum(prices) / len(prices)
+        typical = total_price(prices) / len(prices)
         return np.geomspace(1e-5, 1e-1, n_points) * (start or 1.0) / typical
 
 

@@ -7,14 +7,13 @@ a CSTC tree for several λ; what each of its nodes newly buys is that node's bud
 
 from __future__ import annotations
 
-import math
 import time
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from miserly.costs import set_bits
+from miserly.costs import set_bits, total_price
 from miserly.estimators import ASTCClassifier, CSTCClassifier
 from miserly.experiments import _methods as methods
 from miserly.experiments._claims import Claim, Curves, above, fact
@@ -80,7 +79,7 @@ def node_budgets(plan: Plan) -> dict[int, float]:
         node, wanted = plan.nodes[k], 0
         for learner in node.learners:
             wanted |= plan.costs.feature_masks[int(learner)]
-        budgets[number] = math.fsum(plan.costs.price_list[a] for a in set_bits(wanted & ~owned))
+        budgets[number] = total_price(plan.costs.price_list[a] for a in set_bits(wanted & ~owned))
         for side, way in enumerate((node.passed, node.failed)):
             if way != EXIT:
                 waiting.append((way, 2 * number + 1 + side, owned | wanted))

@@ -162,9 +162,9 @@ def figure_4(bench: Bench) -> StudyResult:
 def order_of_prices(problem: LearningProblem, what: str, shares: list[dict[float, float]]) -> list[Claim]:
     """That cheap features come early and expensive ones late, but the first stage extracts an expensive one."""
 
-    def first_part(prices: list[float]) -> float:
-        last = sum(shares[-1][p] for p in prices)
-        return sum(shares[0][p] for p in prices) / last if last else float("nan")
+    def first_part(tiers: list[float]) -> float:
+        last = sum(shares[-1][p] for p in tiers)
+        return sum(shares[0][p] for p in tiers) / last if last else float("nan")
 
     cheap, expensive = ([p for p in shares[0] if p <= 5], [p for p in shares[0] if p >= 20])
     early, late = first_part(cheap), first_part(expensive)

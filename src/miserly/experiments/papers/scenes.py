@@ -31,7 +31,7 @@ from threadpoolctl import threadpool_limits
 
 from miserly._typing import Rows
 from miserly.baselines import EarlyExitClassifier
-from miserly.costs import CostTable
+from miserly.costs import CostTable, total_price
 from miserly.estimators import GreedyMiserClassifier
 from miserly.experiments import _methods as methods
 from miserly.experiments._claims import Claim, above, fact
@@ -266,7 +266,7 @@ def averaged_kernel(
         one = over(data.X[np.ix_(train, columns)], 1)
         for kernel, rows in zip(kernels, (train, validation, test)):
             kernel += one.kernel(data.X[np.ix_(rows, columns)]) / len(data.descriptors)
-    cost = 1e-3 * (sum(data.costs.price_list) + sum(prices.values()))
+    cost = 1e-3 * (total_price(data.costs.price_list) + total_price(prices.values()))
     return _of_kernels(kernels, [data.y[rows] for rows in (train, validation, test)], cost)
 
 
@@ -427,7 +427,7 @@ def linear_svm(problem: LearningProblem) -> Figures:
     mean, spread = train.X.mean(axis=0), train.X.std(axis=0)
     standard = [(part.X - mean) / np.where(spread > 0, spread, 1.0) for part in problem.split]
     kernels = [Z @ standard[0].T / Z.shape[1] for Z in standard]
-    return _of_kernels(kernels, [part.y for part in problem.split], sum(problem.costs.price_list))
+    return _of_kernels(kernels, [part.y for part in problem.split], total_price(problem.costs.price_list))
 
 
 def figure_2_9(bench: Bench) -> StudyResult:
