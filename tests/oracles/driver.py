@@ -15,10 +15,10 @@ def gift(plan, x, owned, needs):
     }
 
 
-def drive(plan, x, budget=None, lost=()):
+def drive(plan, x, budget=None, lost=(), given=None):
     """One row from start to end; each acquisition is asked for once. Those `lost` cannot be had: with a budget this is
     told at once (else it could stop before a price that nobody would have to pay), without one when it is asked."""
-    walk, owned = plan.start(budget, without=sorted(lost) if budget is not None else ()), set()
+    walk, owned = plan.start(budget, given, without=sorted(lost) if budget is not None else ()), set()
     while not walk.done:
         needs = set(walk.needs)
         assert needs

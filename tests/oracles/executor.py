@@ -28,6 +28,7 @@ class Row:
     owned: set[str] = field(default_factory=set)
     evaluated: set[int] = field(default_factory=set)
     answered: set[int] = field(default_factory=set)
+    unknown: set[int] = field(default_factory=set)
     is_skipping: bool = False
     tier: int = 0
     out_of_budget: bool = False
@@ -68,10 +69,13 @@ def features_bought(plan, row):
 def _fresh(plan, x):
     k = len(plan.prior)
     x = [float(v) for v in x]
-    for i, name in enumerate(plan.costs.features):
-        x[i] = math.nan if name in plan.unavailable else x[i]
+    unknown = {i for i, name in enumerate(plan.costs.features) if name in plan.unavailable}
+    for i in range(len(x)):
+        x[i] = math.nan if i in unknown else x[i]
         x[i] = float(plan.means[i]) if plan.means is not None and math.isnan(x[i]) else x[i]
-    return Row(x, [float(p) for p in plan.prior], [1.0] * k, [0.0] * k, [EXIT] * len(plan.roots))
+    row = Row(x, [float(p) for p in plan.prior], [1.0] * k, [0.0] * k, [EXIT] * len(plan.roots))
+    row.unknown = unknown
+    return row
 
 
 def _run_query(plan, rows, budget, charge):
@@ -153,7 +157,9 @@ def _could_buy(plan, row, feature, budget):
     try:
         _buy(plan, row, _needs(plan, feature), (), budget)
     except CannotPay:
-        row.x[feature] = math.nan if plan.means is None else float(plan.means[feature])
+        if plan.means is not None:
+            row.x[feature] = float(plan.means[feature])
+        row.unknown.add(feature)
         return False
     return True
 
@@ -167,10 +173,52 @@ def _walk_tree(plan, t, row, budget, is_whole):
             _buy(plan, row, _needs(plan, feature), (), budget)
         else:
             missed |= not _could_buy(plan, row, feature, budget)
-        value = row.x[feature]
-        right = bool(trees.missing_right[at]) if math.isnan(value) else value > trees.threshold[at]
-        at = int(trees.left[at]) + right
+        at = _child(plan, at, row)
     return missed
+
+
+def _child(plan, at, row):
+    """Where a row goes from a split; one that does not know the feature goes where most training rows went."""
+    trees, feature = plan.dictionary, int(plan.dictionary.feature[at])
+    value = row.x[feature]
+    if feature in row.unknown and plan.shares is not None:
+        right = plan.shares[at] < 0.5
+    elif feature in row.unknown or math.isnan(value):
+        right = bool(trees.missing_right[at])
+    else:
+        right = value > trees.threshold[at]
+    return int(trees.left[at]) + bool(right)
+
+
+def _adds_to_prior(plan, t):
+    """Whether some node adds a tree to the prior: then the tree says nothing where its root is not known."""
+    for node in plan.nodes:
+        constants = [b + (plan.prior[k] if node.combine == "add" else 0.0) for b, k in zip(node.bias, node.outputs)]
+        is_prior = constants == [plan.prior[k] for k in node.outputs]
+        if t in node.learners and is_prior and node.activation == "identity":
+            return True
+    return False
+
+
+def _mean(plan, at):
+    """The mean value of the training rows at a place."""
+    left = int(plan.dictionary.left[at])
+    if left == at:
+        return float(plan.dictionary.value[at])
+    share = float(plan.shares[at])
+    return share * _mean(plan, left) + (1.0 - share) * _mean(plan, left + 1)
+
+
+def _tree_value(plan, t, row):
+    """The value of a tree; what is not known changes nothing in the mean."""
+    trees, at, correction = plan.dictionary, int(plan.dictionary.start[t]), 0.0
+    while trees.left[at] != at:
+        child = _child(plan, at, row)
+        if int(trees.feature[at]) in row.unknown and plan.shares is not None:
+            is_root = at == int(trees.start[t])
+            correction += (0.0 if is_root and _adds_to_prior(plan, t) else _mean(plan, at)) - _mean(plan, child)
+        at = child
+    return float(trees.value[at]) + correction
 
 
 def _needs(plan, feature):
@@ -187,26 +235,17 @@ def _features(dictionary, t):
     return [int(dictionary.feature[p]) for p in places if dictionary.left[p] != p]
 
 
-def _path(trees, t, x):
-    """The features met on the way through one tree, and its value."""
-    at, met = int(trees.start[t]), []
-    while trees.left[at] != at:
-        feature = int(trees.feature[at])
-        met.append(feature)
-        right = bool(trees.missing_right[at]) if math.isnan(x[feature]) else x[feature] > trees.threshold[at]
-        at = int(trees.left[at]) + right
-    return met, float(trees.value[at])
-
-
-def _value(dictionary, t, x):
-    if isinstance(dictionary, Kernels):
-        return value(dictionary, t, x)
-    return _path(dictionary, t, x)[1] if isinstance(dictionary, Trees) else x[int(dictionary.columns[t])]
+def _value(plan, t, row):
+    if isinstance(plan.dictionary, Kernels):
+        return value(plan.dictionary, t, row.x)
+    if isinstance(plan.dictionary, Trees):
+        return _tree_value(plan, t, row)
+    return row.x[int(plan.dictionary.columns[t])]
 
 
 def _score(plan, node, row):
     """Join the node's outputs with the score; returns what its gate looks at."""
-    values = [_value(plan.dictionary, int(t), row.x) for t in node.learners]
+    values = [_value(plan, int(t), row) for t in node.learners]
     onto_score = node.combine == "add" and node.activation == "identity"
     for j, output in enumerate(node.outputs):
         own = row.score[output] + node.bias[j] if onto_score else float(node.bias[j])

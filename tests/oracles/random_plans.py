@@ -48,7 +48,9 @@ def random_plan(seed, *, kind=None, queries=None, charge="learner"):
     prior = _grid(rng, n_outputs)
     means = None if kind == "trees" or rng.random() < 0.3 else _grid(rng, d)
     away = () if rng.random() < 0.7 or (kind != "trees" and means is None) else costs.features[:1]
-    return Plan(costs, dictionary, tuple(nodes), prior, link, classes, roots, charge, means=means, unavailable=away)
+    shares = rng.integers(0, 5, len(dictionary.left)) / 4.0 if kind == "trees" and rng.random() < 0.6 else None
+    background = {"means": means, "unavailable": away, "shares": shares}
+    return Plan(costs, dictionary, tuple(nodes), prior, link, classes, roots, charge, **background)
 
 
 def random_rows(plan, seed, n=12):

@@ -120,7 +120,7 @@ def test_categories_are_kept():
 def test_what_cannot_stand_in_turn():
     cheap, dear = cheap_and_dear()
     other = replace(dear, charge="path")
-    raw = replace(dear, dictionary=RawFeatures(np.arange(3)), nodes=(), roots=())
+    raw = replace(dear, dictionary=RawFeatures(np.arange(3)), nodes=(), roots=(), shares=None)
     gated = replace(dear, nodes=(replace(dear.nodes[0], gate=Gate.above(0.0), failed=EXIT), *dear.nodes[1:]))
     for wrong, message in (
         (other, "another charge"),

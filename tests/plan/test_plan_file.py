@@ -154,7 +154,7 @@ def test_a_save_that_is_interrupted_leaves_the_old_file_whole(tmp_path, monkeypa
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(plan_file, "_write", interrupted)
+    monkeypatch.setattr(plan_file, "write_plan", interrupted)
     with pytest.raises(KeyboardInterrupt):
         PLANS["forest"]().save(path)
     assert os.listdir(tmp_path) == ["a.plan"]

@@ -92,11 +92,13 @@ def test_tables_of_trees_that_would_be_read_outside_are_refused(what):
 
 
 def test_trees_are_evaluated_one_by_one_as_the_oracle_does():
-    from oracles.executor import _path
+    from oracles.executor import _fresh, _tree_value
+
+    plan = PLANS["forest"]()
 
     X = rows(130, 4, 0.2)
     for t in range(len(TREES)):
-        assert TREES.evaluate(X, t).tolist() == [_path(TREES, t, x)[1] for x in X]
+        assert TREES.evaluate(X, t).tolist() == [_tree_value(plan, t, _fresh(plan, x)) for x in X]
     assert TREES.depth.tolist() == [2, 2, 1, 1, 2, 2, 0, 1, 2, 1, 1, 2]
     assert TREES.features_of(8).tolist() == [4, 5]
     assert stack_trees([]).depth.size == 0

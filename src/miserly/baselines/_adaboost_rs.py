@@ -270,15 +270,17 @@ class AdaBoostRSClassifier(TwoClasses):
                 Node(np.array([i], np.int32), np.array([scale * weight]), passed=i + 1 if i < last else EXIT)
                 for i, weight in enumerate(weights.values())
             ]
-        return Plan(
-            costs=boosted.costs,
-            dictionary=stack_trees([boosted.tables[t] for t in weights]),
-            nodes=tuple(nodes),
-            prior=np.array([prior]),
-            link="logistic",
-            classes=self.classes_,
-            roots=(0,) if nodes else (),
-            notes={"estimator": type(self).__name__, **self._category_notes()},
+        return self._with_background(
+            Plan(
+                costs=boosted.costs,
+                dictionary=stack_trees([boosted.tables[t] for t in weights]),
+                nodes=tuple(nodes),
+                prior=np.array([prior]),
+                link="logistic",
+                classes=self.classes_,
+                roots=(0,) if nodes else (),
+                notes={"estimator": type(self).__name__, **self._category_notes()},
+            )
         )
 
 

@@ -66,15 +66,17 @@ class LinearPlan(PlanEstimator):
         coef = np.zeros((weights.shape[1], self.n_features_in_))
         coef[:, data.order] = weights.T
         self.coef_, self.intercept_ = (coef, bias) if classes is not None else (coef[0], float(bias[0]))
-        return Plan(
-            costs=costs,
-            dictionary=RawFeatures(np.arange(self.n_features_in_)),
-            nodes=nodes,
-            prior=prior if nodes else bias,
-            link=link,
-            classes=classes,
-            roots=tuple(range(len(nodes))),
-            notes={"estimator": type(self).__name__},
+        return self._with_background(
+            Plan(
+                costs=costs,
+                dictionary=RawFeatures(np.arange(self.n_features_in_)),
+                nodes=nodes,
+                prior=prior if nodes else bias,
+                link=link,
+                classes=classes,
+                roots=tuple(range(len(nodes))),
+                notes={"estimator": type(self).__name__},
+            )
         )
 
 

@@ -90,20 +90,22 @@ class _PathTree(PlanEstimator):
         outputs = tuple(range(len(prior)))
         learners = np.arange(k, dtype=np.int32)
         nodes = (Node(learners, np.eye(k), np.zeros(k), outputs, combine="replace"),) if k else ()
-        return Plan(
-            costs=replace(costs, evaluation=(costs.evaluation, *[0.0] * (k - 1))) if k > 1 else costs,
-            dictionary=stack_trees(tables),
-            nodes=nodes,
-            prior=prior,
-            link=link,
-            classes=classes,
-            roots=tuple(range(len(nodes))),
-            charge="path",
-            notes={
-                "estimator": type(self).__name__,
-                "tradeoff": float(self.tradeoff),
-                **self._category_notes(),
-            },
+        return self._with_background(
+            Plan(
+                costs=replace(costs, evaluation=(costs.evaluation, *[0.0] * (k - 1))) if k > 1 else costs,
+                dictionary=stack_trees(tables),
+                nodes=nodes,
+                prior=prior,
+                link=link,
+                classes=classes,
+                roots=tuple(range(len(nodes))),
+                charge="path",
+                notes={
+                    "estimator": type(self).__name__,
+                    "tradeoff": float(self.tradeoff),
+                    **self._category_notes(),
+                },
+            )
         )
 
 

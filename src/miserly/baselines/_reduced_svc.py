@@ -143,14 +143,16 @@ class ReducedSVC(KernelClassifier):
             tuple(range(n_outputs)),
             combine="replace",
         )
-        return Plan(
-            costs=self._table(),
-            dictionary=kernel.dictionary(self._order, dense_rows(search.X[search.chosen])),
-            nodes=(node,),
-            prior=prior,
-            link="logistic",
-            classes=self.classes_,
-            notes={"estimator": type(self).__name__},
+        return self._with_background(
+            Plan(
+                costs=self._table(),
+                dictionary=kernel.dictionary(self._order, dense_rows(search.X[search.chosen])),
+                nodes=(node,),
+                prior=prior,
+                link="logistic",
+                classes=self.classes_,
+                notes={"estimator": type(self).__name__},
+            )
         )
 
 

@@ -168,13 +168,15 @@ def _stage_prices(learners: Learners, tiers: Tiers) -> Floats:
 
 def _plan(model: SoftCascadeClassifier, posed: Posed, nodes: list[Node], reading: Reading) -> Plan:
     bought = any(len(node.learners) for node in nodes)
-    return Plan(
-        costs=posed.costs,
-        dictionary=posed.learners.dictionary,
-        nodes=tuple(nodes) if bought else (),
-        prior=reading.prior,
-        link="logistic",
-        classes=model.classes_,
-        roots=(0,) if bought else (),
-        notes={"estimator": type(model).__name__, **model._category_notes()},
+    return model._with_background(
+        Plan(
+            costs=posed.costs,
+            dictionary=posed.learners.dictionary,
+            nodes=tuple(nodes) if bought else (),
+            prior=reading.prior,
+            link="logistic",
+            classes=model.classes_,
+            roots=(0,) if bought else (),
+            notes={"estimator": type(model).__name__, **model._category_notes()},
+        )
     )

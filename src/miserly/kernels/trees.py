@@ -1,4 +1,4 @@
-"""Evaluating trees: batches in blocks of rows, one row for a request, and the walk that stops at each purchase.
+"""Evaluating trees: batches in blocks of rows, one row for a request, and what a row buys on its paths.
 
 All trees lie in one table of nodes. `left` is the place of the left child, the right one is next to it; a leaf points
 to itself and its threshold is infinite, so every row may take `depth` steps without a test for leaves. Missing values
@@ -181,40 +181,3 @@ def buy_paths(X, rows, trees, learners, needs, bought):
                     bought[i, w] |= needs[f, w]
                 v = X[r, f]
                 at = PLACE(left[at] + _right(v, threshold[at], missing_right[at]))
-
-
-@njit(cache=True, nogil=True)
-def walk_row_until_purchase(x, trees, learners, needs, owned, ready, entry, place):
-    """Walk one row through some trees until a split needs what the row does not own.
-
-    `ready` marks features that are not to be bought: their values are known, or missing for good. `entry` (which
-    learner) and `place` (which split, -1 for the root) say where the row stands, so that the walk goes on from there
-    after the purchase. Returns both as they are then, and the feature that the split wants, or -1 at the end.
-    """
-    start, _, feature, _, threshold, left, missing_right, _ = trees
-    while entry < learners.size:
-        at = PLACE(start[learners[entry]] if place < 0 else place)
-        while left[at] != at:
-            f = PLACE(feature[at])
-            if not ready[f]:
-                for w in range(needs.shape[1]):
-                    if needs[f, w] & ~owned[w]:
-                        return entry, np.int64(at), np.int64(f)
-            v = x[f]
-            at = PLACE(left[at] + _right(v, threshold[at], missing_right[at]))
-        entry += 1
-        place = -1
-    return entry, place, -1
-
-
-@njit(cache=True, nogil=True)
-def walk_until_purchase(X, rows, trees, learners, needs, owned, ready, entry, place, wants):
-    """The same for many rows, except those whose `wants` is -1 already; `entry`, `place`, `wants` are set in place.
-
-    X holds NaN where a row does not own what a feature needs; `owned` and `ready` have a line for each of `rows`.
-    """
-    for i in range(rows.size):
-        if wants[i] != -1:
-            entry[i], place[i], wants[i] = walk_row_until_purchase(
-                X[rows[i]], trees, learners, needs, owned[i], ready[i], entry[i], place[i]
-            )

@@ -69,6 +69,7 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True):
     policy: dict[str, float | None] | None = None
     schema: dict[str, Any] | None = None
     has_means: bool = False
+    has_shares: bool = False
     unavailable: list[str] = []
 
 
@@ -136,6 +137,7 @@ def read_plan(file: Any, path: str) -> Plan:
             schema=None if header.schema is None else Schema.from_dict(header.schema),
             means=arrays["means"] if header.has_means else None,
             unavailable=tuple(header.unavailable),
+            shares=arrays["shares"] if header.has_shares else None,
         )
     except (KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
         raise PlanFileError(f"The plan file '{path}' does not fit together: {short(error)}") from error
@@ -157,12 +159,15 @@ def write_plan(plan: Plan, file: Any) -> None:
         notes=dict(plan.notes),
         schema=None if plan.schema is None else plan.schema.to_dict(),
         has_means=plan.means is not None,
+        has_shares=plan.shares is not None,
         unavailable=list(plan.unavailable),
     )
     arrays: dict[str, NDArray[Any]] = {f"dictionary.{k}": v for k, v in plan.dictionary.arrays().items()}
     arrays["prior"] = plan.prior
     if plan.means is not None:
         arrays["means"] = plan.means
+    if plan.shares is not None:
+        arrays["shares"] = plan.shares
     if plan.classes is not None:
         arrays["classes"] = plan.classes
     arrays["node.learners"] = _joined([n.learners for n in nodes], np.int32)
@@ -262,6 +267,7 @@ def _types(header: _Header, path: str | Path) -> dict[str, Any]:
     types |= {} if header.policy is None else {f"policy.{name}": dtype for name, dtype in POLICY_TYPES.items()}
     optional: dict[str, Any] = {"classes": None} if header.has_classes else {}
     optional |= {"means": np.float64} if header.has_means else {}
+    optional |= {"shares": np.float64} if header.has_shares else {}
     return {**types, **numbers, "node.learners": np.int32, **optional}
 
 

@@ -16,6 +16,7 @@ from miserly.costs import CostTable, Ledger, set_bits
 from miserly.plan import _describe as describe
 from miserly.plan import _file as file
 from miserly.plan import _links as links
+from miserly.plan._background import background
 from miserly.plan._dictionary import Dictionary, Trees
 from miserly.plan._frozen import Frozen, frozen, known
 from miserly.plan._lightgbm_text import to_lightgbm
@@ -58,6 +59,7 @@ class Plan(Frozen):
     schema: Schema | None = None
     means: NDArray[np.float64] | None = None
     unavailable: tuple[str, ...] = ()
+    shares: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         if "categories" in self.notes:  # where estimators and older files leave them
@@ -68,8 +70,9 @@ class Plan(Frozen):
         object.__setattr__(self, "prior", frozen(np.atleast_1d(self.prior), np.float64))
         object.__setattr__(self, "nodes", tuple(self.nodes))
         object.__setattr__(self, "unavailable", tuple(str(name) for name in self.unavailable))
-        if self.means is not None:
-            object.__setattr__(self, "means", frozen(self.means, np.float64))
+        for name in ("means", "shares"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, frozen(getattr(self, name), np.float64))
         object.__setattr__(self, "roots", tuple(int(r) for r in self.roots))
         if self.classes is not None:
             plain = np.asarray(self.classes)
@@ -117,6 +120,10 @@ class Plan(Frozen):
                 "A plan's means are one finite number per feature, for raw features and kernels: trees have a way for "
                 "missing values."
             )
+        if self.shares is not None:
+            of_trees = isinstance(self.dictionary, Trees) and self.shares.shape == self.dictionary.left.shape
+            if not of_trees or not ((self.shares >= 0) & (self.shares <= 1)).all():
+                raise ValueError("A plan's shares are a number from 0 to 1 for each place of its table of trees.")
         unknown = [name for name in self.unavailable if name not in self.costs.needs]
         if unknown:
             raise ValueError(f"The plan knows no feature {unknown[0]!r} that could be unavailable.")
@@ -460,6 +467,12 @@ class Plan(Frozen):
             return False
         (bought, used), (have, known) = self.purchase(self.nodes[k].passed), self.owned_at(k)
         return bool(bought & ~have) or self.ledger.price(0, used & ~known) > 0
+
+    def with_background(self, X: Any) -> Plan:
+        """The plan with what training rows say about values that a row does not buy: the means of the columns, or which
+        share of the rows goes left at each split. Unlike the rest of a plan this is not compared by `==`."""
+        matrix = as_matrix(X, self.costs.features, self.costs.named)
+        return replace(self, **background(self.dictionary, matrix))
 
     def truncate(self, budget: float) -> Plan:
         """The plan without what a budget leaves out of it: it answers as `predict(budget=budget)` does."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly.plan._background import gaps_of
 from miserly.plan._dictionary import Kernels, RawFeatures, Trees
 from miserly.plan._node import Node
 
@@ -68,6 +69,9 @@ class Program:
             self.words = self.words.copy()
             self.words[[plan.feature_numbers[name] for name in plan.unavailable]] = 0
         self.trees = plan.dictionary.table if isinstance(plan.dictionary, Trees) else None
+        self.gaps = None if self.trees is None else gaps_of(plan.dictionary, plan.shares, plan.nodes, plan.prior)
+        self.seen = np.ones(len(plan.costs.features), bool)  # what a row may know at all
+        self.seen[[plan.feature_numbers[name] for name in plan.unavailable]] = False
         self.machine = plan.dictionary.machine if isinstance(plan.dictionary, Kernels) else None
         self.no_values = np.full(len(plan.costs.features), np.nan) if plan.means is None else plan.means
         self.none_ready: NDArray[np.bool_] = np.zeros(len(plan.costs.features), bool)

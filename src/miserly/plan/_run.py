@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from miserly._typing import Rows
 from miserly.costs import RowAccounts
+from miserly.kernels import gaps as with_gaps
 from miserly.kernels import machines
 from miserly.kernels import trees as kernels
 from miserly.kernels.threads import threads
@@ -130,6 +131,7 @@ class _Batch:
             self.X = np.tile(program.no_values, (n, 1))
             self.answered = np.zeros((n, plan.n_outputs), bool)
             self.skipping = np.zeros(n, bool)
+            self.seen = np.zeros(X.shape, bool)
             self._reveal(np.arange(n), np.full(n, -1, np.int32))
             if self.by_path:
                 self.owned = np.zeros((n, program.words.shape[1]), np.uint64)
@@ -188,7 +190,11 @@ class _Batch:
             return
         words = self.program.words
         bought = np.zeros((len(rows), words.shape[1]), np.uint64)
-        kernels.buy_paths(self.X, rows, self.plan.dictionary.table, step.learners, words, bought)  # type: ignore[attr-defined]
+        if self.plan.unavailable:
+            trees, gaps, seen = self.program.trees, self.program.gaps, self.program.seen
+            with_gaps.buy_paths(self.X, seen, rows, trees, gaps, step.learners, words, bought)
+        else:
+            kernels.buy_paths(self.X, rows, self.program.trees, step.learners, words, bought)
         self.accounts.buy_each(rows, bought, step.evaluated)
 
     def _buy_within(self, step: Step, rows: Rows) -> NDArray[np.int8]:
@@ -220,14 +226,16 @@ class _Batch:
 
     def _buy_paths(self, step: Step, rows: Rows, is_whole: bool) -> NDArray[np.int8]:
         """Rows that pay by path: split by split."""
-        words, trees = self.program.words, self.plan.dictionary.table  # type: ignore[attr-defined]
+        words, trees, gaps = self.program.words, self.program.trees, self.program.gaps
         paid = self.accounts.buy(rows, 0, step.evaluated, self.budget)
         outcome = np.where(paid, WHOLE, SKIP if is_whole else LEAVE).astype(np.int8)
         owned, ready = self.owned[rows], self.ready[rows] & (not is_whole)
         entry, place = np.zeros(len(rows), np.int64), np.full(len(rows), -1, np.int64)
         wants = np.where(paid, 0, -1).astype(np.int64)
         while True:
-            kernels.walk_until_purchase(self.X, rows, trees, step.learners, words, owned, ready, entry, place, wants)
+            with_gaps.walk_until_purchase(
+                self.X, self.seen, rows, trees, gaps, step.learners, words, owned, ready, entry, place, wants
+            )
             asking = np.flatnonzero(wants >= 0)
             if not len(asking):
                 break
@@ -257,6 +265,7 @@ class _Batch:
             if len(columns):
                 at = np.ix_(rows[changed[kind.ravel() == number]], columns)
                 self.X[at] = self.source[at]
+                self.seen[at] = True
 
     def _score(self, step: Step, rows: Rows) -> None:
         self.state.begin(step.head, rows)
@@ -264,14 +273,26 @@ class _Batch:
         edges = (step.learners, step.pointer, step.column, step.weight)
         kept = (self.program.keep, self.values, self.known)
         if isinstance(self.plan.dictionary, Trees):
-            trees = self.plan.dictionary
-            kernels.add_trees(self.X, rows, trees.table, trees.used, *edges, *kept, columns)
+            self._add_trees(self.plan.dictionary, rows, edges, kept)
         elif self.program.machine is not None:
             machines.add_machines(self.X, rows, self.program.machine, *edges, *kept, columns)
         else:
             features = self.plan.dictionary.columns[step.learners]  # type: ignore[attr-defined]
             kernels.add_columns(self.X, rows, features, *edges[1:], columns)
         self.state.finish(step.node, rows)
+
+    def _add_trees(self, trees: Trees, rows: Rows, edges: tuple[Any, ...], kept: tuple[Any, ...]) -> None:
+        """Add trees to the scores; rows that lack something take the kernel for rows with gaps."""
+        gappy = np.full(len(rows), bool(self.plan.unavailable))
+        if self.is_limited:
+            gappy |= self.out_of_budget[rows]
+        whole, lacking = rows[~gappy], rows[gappy]
+        others = (*edges, *kept, self.state.columns)
+        if len(whole):
+            kernels.add_trees(*(self.X, whole, trees.table, trees.used), *others)
+        if len(lacking):
+            seen = self.seen if self.is_limited else self.program.seen[None]
+            with_gaps.add_trees(*(self.X, seen, lacking, trees.table, self.program.gaps), *others)
 
 
 def filled(plan: Plan, X: NDArray[Any]) -> NDArray[Any]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from miserly.costs import Account
 from miserly.plan._budget import PART, SKIP, WHOLE, buy_sets
 from miserly.plan._node import EXIT
@@ -43,7 +45,20 @@ def truncated(plan: Plan, budget: float) -> Plan:
     ]
     roots = tuple(root for root in map(place, plan.roots) if root != EXIT)
     away = (*plan.unavailable, *(plan.costs.features[f] for f in sorted(missing)))
-    return replace(plan, nodes=tuple(nodes), roots=roots, unavailable=away)
+    cut = replace(plan, nodes=tuple(nodes), roots=roots, unavailable=away)
+    if missing and not _assumes_the_same(plan, cut):
+        raise _refused("Nodes that the budget leaves out decide what others assume of unknown values")
+    return cut
+
+
+def _assumes_the_same(plan: Plan, cut: Plan) -> bool:
+    """Whether the trees of a smaller plan say of unknown values what they said before."""
+    before, after = plan.program("none").gaps, cut.program("none").gaps
+    if before is None or after is None:
+        return True
+    used = {int(t) for node in cut.nodes for t in node.learners}
+    roots = plan.dictionary.start[sorted(used)]  # type: ignore[attr-defined]
+    return np.array_equal(before[1][roots], after[1][roots])
 
 
 def _follow(plan: Plan, budget: float) -> tuple[dict[int, int], set[int], set[int]]:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.costs import Account
+from miserly.kernels import gaps as with_gaps
 from miserly.kernels import machines
 from miserly.kernels import trees as kernels
 from miserly.plan._gates import passes
@@ -73,6 +74,8 @@ class Walk:
         self._reason = "answered"
         self._x = program.no_values.copy()
         self._ready = program.none_ready  # features that are not to be bought: known apart, or unavailable
+        self._apart: list[int] = []  # features that are known without their acquisitions
+        self._has_gaps = bool(plan.unavailable)  # whether some feature that it wants will not be known
         self._skipped: list[int] = []  # features that did not fit the budget (by path)
         self._answered = 0  # the outputs that have an answer, as bits
         self._is_skipping = False  # the last answer that fits stands; what adds to a later one is skipped
@@ -147,6 +150,7 @@ class Walk:
         if acquisition in self.needs:
             self._blame(f"failed:{acquisition}")
         if plan.can_miss:
+            self._has_gaps = True
             self._dead |= 1 << plan.acquisition_numbers[acquisition]
             self._close(f for f in plan.used_features if plan.masks[f] & self._dead and plan.masks[f] & ~self.owned)
         else:
@@ -175,6 +179,7 @@ class Walk:
             if apart:
                 columns = [number[name] for name in apart]
                 self._x[columns] = [given[name] for name in apart]
+                self._apart = columns
                 self._close(columns)
                 given = {name: value for name, value in given.items() if name not in apart}
         self._take(given, expected)
@@ -185,6 +190,13 @@ class Walk:
         if self._ready is self.program.none_ready:
             self._ready = self._ready.copy()
         self._ready[list(columns)] = True
+
+    def _known_features(self) -> NDArray[np.bool_]:
+        """Which features the row knows."""
+        seen = np.zeros(len(self._x), bool)
+        seen[self.program.known(self.owned)] = True
+        seen[self._apart] = True
+        return seen
 
     def _fill(self) -> None:
         """Learners that cannot miss a value take the training mean."""
@@ -284,6 +296,7 @@ class Walk:
                 if after.total > self.budget or not self.plan.can_miss:
                     return LEAVES
                 self._blame("budget")
+                self._has_gaps = True
                 after = ledger.within(after, self._masks(stop), self.budget)
                 wanted = after.owned
             if wanted & ~self.account.owned:
@@ -330,6 +343,7 @@ class Walk:
         for w in range(len(owned)):
             owned[w] = have >> 64 * w & WORD
         n_nodes, learners, ready = len(step.ends), step.learners, self._ready_on_path()
+        seen = self._known_features() if ready is not program.none_ready else program.seen
         while self._complete < n_nodes:
             end, after = n_nodes, self.account
             if step.is_priced:  # then each node is paid for when it is entered
@@ -339,8 +353,17 @@ class Walk:
             if after.total > self.budget:
                 return SKIPS if self._is_whole() else LEAVES
             self.account = after
-            self._entry, self._place, wants = kernels.walk_row_until_purchase(
-                self._x, program.trees, learners, program.words, owned, ready, self._entry, self._place
+            self._entry, self._place, wants = with_gaps.walk_row_until_purchase(
+                self._x,
+                seen,
+                program.trees,
+                program.gaps,
+                learners,
+                program.words,
+                owned,
+                ready,
+                self._entry,
+                self._place,
             )
             if wants >= 0:
                 self._complete = max(self._complete, bisect_right(step.ends, self._entry, hi=end - 1))
@@ -352,7 +375,8 @@ class Walk:
                     return SKIPS
                 self._blame("budget")
                 self._skipped.append(wants)
-                ready = self._ready_on_path()
+                self._has_gaps = True
+                ready, seen = self._ready_on_path(), self._known_features()
                 continue
             self._complete = end
         return 0
@@ -370,8 +394,12 @@ class Walk:
             learners, pointer = learners[first:end], pointer[first : end + 1]
         edges = (pointer, step.column, step.weight)
         kept = (self.program.keep, self._values, self._known)
-        if self.program.trees is not None:
-            kernels.add_trees_to_row(self._x, self.program.trees, learners, *edges, *kept, row)
+        trees = self.program.trees
+        if trees is not None and self._has_gaps:
+            seen, gaps = self._known_features(), self.program.gaps
+            with_gaps.add_trees_to_row(self._x, seen, trees, gaps, learners, *edges, *kept, row)
+        elif trees is not None:
+            kernels.add_trees_to_row(self._x, trees, learners, *edges, *kept, row)
         elif self.program.machine is not None:
             machines.add_machines_to_row(self._x, self.program.machine, learners, *edges, *kept, row)
         else:
@@ -397,8 +425,9 @@ class Walk:
         """Tell if these nodes looked at something that is unavailable."""
         wanted = 0
         if self.by_path:
-            met = np.zeros((1, self.program.words.shape[1]), np.uint64)
-            kernels.buy_paths(self._x[None], ONE_ROW, self.program.trees, learners, self.program.words, met)
+            program, met = self.program, np.zeros((1, self.program.words.shape[1]), np.uint64)
+            row, seen = self._x[None], self._known_features()
+            with_gaps.buy_paths(row, seen, ONE_ROW, program.trees, program.gaps, learners, program.words, met)
             wanted = int.from_bytes(met.tobytes(), "little")
         else:
             for k in nodes:

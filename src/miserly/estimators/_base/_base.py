@@ -20,6 +20,7 @@ from miserly.estimators.pipeline import refuse_unnamed
 from miserly.plan import Charge, Plan, Trees, refuse_missing
 
 BLOCK_CELLS = 1 << 22
+BACKGROUND_ROWS = 2048  # enough for means and for the shares of rows at splits
 
 
 class PlanEstimator(BaseEstimator):
@@ -122,6 +123,13 @@ class PlanEstimator(BaseEstimator):
             return X
         return validate_data(self, as_codes(X, self.categories_), reset=False, accept_sparse="csr", **self._numbers)
 
+    def _with_background(self, plan: Plan) -> Plan:
+        """The plan with what some training rows say about values that are not bought, if the rows are here."""
+        sample = self.__dict__.pop("_sample", None)
+        if sample is None:
+            return plan
+        return plan.with_background(sample.toarray() if issparse(sample) else sample)
+
     def _fit_data(
         self, X: Any, y: Any, sample_weight: Any = None, *, y_numeric: bool, keep_rows: bool = False
     ) -> tuple[Any, np.ndarray, np.ndarray | None]:
@@ -143,6 +151,8 @@ class PlanEstimator(BaseEstimator):
         if weight is not None and not keep_rows and not weight.all():
             present = np.flatnonzero(weight)
             X, y, weight = X[present], y[present], weight[present]
+        counted = np.arange(X.shape[0]) if weight is None else np.flatnonzero(weight)
+        self._sample = X[counted[:: max(1, -(-len(counted) // BACKGROUND_ROWS))]]
         return X, y, weight
 
     @property

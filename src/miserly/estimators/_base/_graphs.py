@@ -129,19 +129,21 @@ class GraphEstimator(LearnerEstimator):
             for k, scorer in enumerate(scorers)
         ]
         bought = any(len(node.learners) for node in nodes)
-        return Plan(
-            costs=posed.costs,
-            dictionary=posed.learners.dictionary,
-            nodes=tuple(nodes) if bought else (),
-            prior=reading.prior,
-            link=reading.link,
-            classes=posed.target.classes,
-            roots=(0,) if bought else (),
-            notes={
-                "estimator": type(self).__name__,
-                "tradeoff": float(getattr(self, "tradeoff", 0.0)),
-                **self._category_notes(),
-            },
+        return self._with_background(
+            Plan(
+                costs=posed.costs,
+                dictionary=posed.learners.dictionary,
+                nodes=tuple(nodes) if bought else (),
+                prior=reading.prior,
+                link=reading.link,
+                classes=posed.target.classes,
+                roots=(0,) if bought else (),
+                notes={
+                    "estimator": type(self).__name__,
+                    "tradeoff": float(getattr(self, "tradeoff", 0.0)),
+                    **self._category_notes(),
+                },
+            )
         )
 
     def _metric(self, name: str | Metric | None, target: Target) -> Metric:

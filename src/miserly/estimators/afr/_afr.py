@@ -537,13 +537,15 @@ class AFRClassifier(Anytime, PlanClassifier):
             )
             for number, stage in enumerate(growth.stages, start=1)
         ]
-        return Plan(
-            costs=costs,
-            dictionary=stack_trees(growth.tables),
-            nodes=tuple(nodes),
-            prior=prior,
-            link="logistic",
-            classes=self.classes_,
-            roots=(0,) if nodes else (),
-            notes={"estimator": type(self).__name__, **self._category_notes()},
+        return self._with_background(
+            Plan(
+                costs=costs,
+                dictionary=stack_trees(growth.tables),
+                nodes=tuple(nodes),
+                prior=prior,
+                link="logistic",
+                classes=self.classes_,
+                roots=(0,) if nodes else (),
+                notes={"estimator": type(self).__name__, **self._category_notes()},
+            )
         )

@@ -405,7 +405,7 @@ class ASTCRegressor(PlanRegressor, _ASTC):
 
     def _plan(self, learners: Learners, nodes: tuple[Node, ...], targets: Floats, weight: Floats) -> Plan:
         prior = weight @ targets / weight.sum()
-        return Plan(learners.costs, learners.dictionary, nodes, prior, notes=self._notes())
+        return self._with_background(Plan(learners.costs, learners.dictionary, nodes, prior, notes=self._notes()))
 
 
 class ASTCClassifier(PlanClassifier, _ASTC):
@@ -486,7 +486,8 @@ class ASTCClassifier(PlanClassifier, _ASTC):
         else:
             prior, link = np.log((counts + 1.0) / (total + len(counts))), "softmax"
         classes, notes = self.classes_, self._notes()
-        return Plan(learners.costs, learners.dictionary, nodes, prior, link, classes, notes=notes)  # type: ignore[arg-type]
+        plan = Plan(learners.costs, learners.dictionary, nodes, prior, link, classes, notes=notes)  # type: ignore[arg-type]
+        return self._with_background(plan)
 
 
 def threshold_between(values: Floats, weight: Floats, least: float, rule: str) -> float | None:

@@ -384,18 +384,20 @@ class CompressedSVC(KernelClassifier):
             )
             for k, moved in enumerate(stages)
         )
-        return Plan(
-            costs=self._costs_bound,
-            dictionary=self.full_.kernel.dictionary(self._order, stages[-1].vectors),
-            nodes=nodes,
-            prior=self._prior(),
-            link="logistic" if n_outputs == 1 else "coupled",
-            classes=self.classes_,
-            notes={
-                "estimator": type(self).__name__,
-                "support vectors of the full machine": len(self.full_),
-                "matched on": self.n_targets_,
-            },
+        return self._with_background(
+            Plan(
+                costs=self._costs_bound,
+                dictionary=self.full_.kernel.dictionary(self._order, stages[-1].vectors),
+                nodes=nodes,
+                prior=self._prior(),
+                link="logistic" if n_outputs == 1 else "coupled",
+                classes=self.classes_,
+                notes={
+                    "estimator": type(self).__name__,
+                    "support vectors of the full machine": len(self.full_),
+                    "matched on": self.n_targets_,
+                },
+            )
         )
 
     def _prior(self) -> Floats:

@@ -129,15 +129,17 @@ class _AnytimeMiser(Anytime, BoostedEstimator):
             [[k for this in stage.rounds for k in numbers[id(this)]] for stage in stages],
         )
         return self._cut(
-            Plan(
-                costs=costs,
-                dictionary=stack_trees([table for this in grown.values() for table in this.tables]),
-                nodes=nodes,
-                prior=scales[0] * first.constant + offsets[0],
-                link=link,
-                classes=classes,
-                roots=(0,) if nodes else (),
-                notes={"estimator": type(self).__name__, **self._category_notes()},
+            self._with_background(
+                Plan(
+                    costs=costs,
+                    dictionary=stack_trees([table for this in grown.values() for table in this.tables]),
+                    nodes=nodes,
+                    prior=scales[0] * first.constant + offsets[0],
+                    link=link,
+                    classes=classes,
+                    roots=(0,) if nodes else (),
+                    notes={"estimator": type(self).__name__, **self._category_notes()},
+                )
             )
         )
 

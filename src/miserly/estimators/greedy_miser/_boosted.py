@@ -278,19 +278,21 @@ class BoostedEstimator(PlanEstimator):
         factor = np.ones(n_outputs) if scale is None else np.asarray(scale)
         others = [{"bias": np.zeros(n_outputs), "gain": before - after} for before, after in pairwise(losses)]
         nodes = chain([this.outputs for this in boosted.rounds], np.tile(factor, (len(boosted.rounds), 1)), others)
-        return Plan(
-            costs=costs,
-            dictionary=stack_trees([table for this in boosted.rounds for table in this.tables]),
-            nodes=nodes,
-            prior=factor * boosted.constant + (0.0 if offset is None else np.asarray(offset)),
-            link=link,
-            classes=classes,
-            roots=(0,) if nodes else (),
-            charge=self.charge,  # type: ignore[arg-type]
-            notes={
-                "estimator": type(self).__name__,
-                "tradeoff": float(self.tradeoff),
-                "path": [asdict(purchase) for purchase in purchases(boosted, costs)],
-                **self._category_notes(),
-            },
+        return self._with_background(
+            Plan(
+                costs=costs,
+                dictionary=stack_trees([table for this in boosted.rounds for table in this.tables]),
+                nodes=nodes,
+                prior=factor * boosted.constant + (0.0 if offset is None else np.asarray(offset)),
+                link=link,
+                classes=classes,
+                roots=(0,) if nodes else (),
+                charge=self.charge,  # type: ignore[arg-type]
+                notes={
+                    "estimator": type(self).__name__,
+                    "tradeoff": float(self.tradeoff),
+                    "path": [asdict(purchase) for purchase in purchases(boosted, costs)],
+                    **self._category_notes(),
+                },
+            )
         )
