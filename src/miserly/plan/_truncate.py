@@ -46,7 +46,7 @@ def truncated(plan: Plan, budget: float) -> Plan:
     roots = tuple(root for root in map(place, plan.roots) if root != EXIT)
     away = (*plan.unavailable, *(plan.costs.features[f] for f in sorted(missing)))
     cut = replace(plan, nodes=tuple(nodes), roots=roots, unavailable=away)
-    if missing and not _assumes_the_same(plan, cut):
+    if away and not _assumes_the_same(plan, cut):
         raise _refused("Nodes that the budget leaves out decide what others assume of unknown values")
     return cut
 
