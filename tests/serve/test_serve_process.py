@@ -39,9 +39,14 @@ def plan_of(weight, feature="x"):
 
 
 @contextmanager
-def serving(folder, *args):
-    """The command in a folder; gives the process, its port and the lines of its log."""
+def serving(folder, *args, early=None):
+    """The command in a folder; gives the process, its port and the lines of its log. `early` is a signal for it."""
     code = "from miserly.cli import main; main()"
+    if early is not None:  # it comes while the plan is read
+        code = (
+            "import os, miserly.plan as plan; read = plan.load_plan; "
+            f"plan.load_plan = lambda path: (os.kill(os.getpid(), {int(early)}), read(path))[1]; {code}"
+        )
     command = [sys.executable, "-c", code, "serve", "a.plan", "--port", "0", *args]
     process = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
     lines = []
