@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 
-from miserly.estimators.astc._selection import Selection
+from miserly.estimators.astc._selection import GramMatrix, GramRows, Selection
+from miserly.solvers import RawDesign
 from miserly.solvers._calibration import softmax_objective, softmax_scaling
 from oracles.astc import QRSelection, residual
 
@@ -17,7 +18,7 @@ def centred(H, y, p):
     share = p / p.sum()
     y = y.reshape(len(y), -1)
     H, y = H - share @ H, y - share @ y
-    return H.T @ (share[:, None] * H), H.T @ (share[:, None] * y)
+    return GramMatrix(H.T @ (share[:, None] * H)), H.T @ (share[:, None] * y)
 
 
 @settings(max_examples=60, deadline=None)
@@ -129,3 +130,25 @@ def test_softmax_scaling_of_hard_cases():
     matrix, offset = softmax_scaling(member * 2.0 - 1.0, member, weights)
     p = softmax((member * 2.0 - 1.0) @ matrix + offset, axis=1)
     assert 0.9 < p[member].min() < 1.0
+
+
+def test_gram_rows_are_made_when_they_are_needed():
+    """The whole matrix was made for every node though a step needs one row of it."""
+    rng = np.random.default_rng(0)
+    X, share = rng.normal(size=(80, 30)), rng.random(80)
+    share /= share.sum()
+    design = RawDesign(X, share + 0.01)
+    means = design.sums(share)
+    whole = GramMatrix(design.gram(share) - np.outer(means, means))
+    rows = GramRows(design, share, means)
+    np.testing.assert_allclose(rows.diagonal, whole.diagonal, rtol=1e-12)
+    calls = []
+    design.gram = lambda *args: calls.append(len(args)) or type(design).gram(design, *args)
+    for j in (3, 7, 3, 11):
+        np.testing.assert_allclose(rows.row(j), whole.row(j), atol=1e-13)
+    assert calls == []
+    some = np.array([2, 5, 9])
+    np.testing.assert_allclose(rows.block(some), whole.block(some), atol=1e-13)
+    for j in range(30):
+        np.testing.assert_allclose(rows.row(j), whole.row(j), atol=1e-13)
+    assert calls == [2, 1]

@@ -56,6 +56,10 @@ class Design(Protocol):
         """One column of H."""
         ...
 
+    def squares(self, share: Floats) -> Floats:
+        """Σ share · value² of each column."""
+        ...
+
     def close(self) -> None:
         """Let go of rows that are far."""
         ...
@@ -167,7 +171,7 @@ class RawRows(_Blocks):
     def squares(self, share: Floats) -> Floats:
         """Σ share · value² of each column."""
         found = np.zeros(self.n_columns)
-        for rows in self._pieces(None, self.n_columns):
+        for rows in self._pieces(share, self.n_columns):
             block = self._block(rows, np.arange(self.n_columns))
             found += (block * block) @ share[rows]
         return found
@@ -253,6 +257,10 @@ class TreeRows(_Blocks):
         found = np.zeros((*self._raw.shape, 1))
         kernels.sum_by_leaf(self._codes, share[:, None], found)
         return found[:, :, 0]
+
+    def squares(self, share: Floats) -> Floats:
+        """Σ share · value² of each column."""
+        return np.einsum("tl,tl->t", self.mass(share), self._value**2)
 
     def products(self, columns: NDArray[np.intp], table: Floats) -> Floats:
         """H @ weights, given those of some columns as a table."""

@@ -30,7 +30,7 @@ from scipy.special import expit
 from miserly._typing import Floats
 from miserly.costs import CostTable, set_bits, total_price
 from miserly.estimators._base import DICTIONARY, LearnerEstimator, Learners, PlanClassifier, PlanRegressor, constraints
-from miserly.estimators.astc._selection import Selection
+from miserly.estimators.astc._selection import GramMatrix, GramRows, Selection, centred
 from miserly.kernels.threads import threads
 from miserly.plan import Gate, Node, Plan
 from miserly.solvers import blas_threads, platt, softmax_scaling
@@ -230,12 +230,14 @@ class _Grower:
         local_mean = share @ rest
         rest = rest - local_mean
         error = float(share @ (rest**2).sum(axis=1))
-        means = self.design.sums(share)
-        gram = self.design.gram(share)
-        floor = SAME * np.diag(gram)
-        for line, mean in zip(gram, means):  # the whole of means · meansᵀ would be a second Gram matrix
-            line -= mean * means
-        moment = self.design.sums(share[:, None] * rest)
+        sums = self.design.sums(np.column_stack([share, share[:, None] * rest]))
+        means, moment = sums[:, 0], sums[:, 1:]
+        gram: GramMatrix | GramRows
+        if self.design.far:
+            gram = GramMatrix(centred(self.design.gram(share), means))
+        else:
+            gram = GramRows(self.design, share, means)
+        floor = SAME * (gram.diagonal + means**2)
         picked = Selection(gram, moment, floor, self.model.l2_regularization / total)
         bar = _Bar(error, penalty / total)
         self._buy(branch, picked, budget, bar)
