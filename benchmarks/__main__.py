@@ -1,4 +1,4 @@
-"""`make bench`: every benchmark, and the README's table of speed written; or those named on the command line."""
+"""`make bench`: every benchmark, and the table of speed written; or those named on the command line."""
 
 import sys
 from importlib import import_module

@@ -1,9 +1,9 @@
-"""The table of speed in the README: every figure with its goal, written by `make bench`."""
+"""The table of speed in docs/peers.md: every figure with its goal, written by `make bench`."""
 
 import math
 from pathlib import Path
 
-README = Path(__file__).resolve().parents[1] / "README.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "peers.md"
 BEGIN, END = "<!-- speed: written by `make bench` -->\n", "<!-- end of speed -->\n"
 HEAD = "| | measured | goal |\n|---|---|---|\n"
 ROWS: list[str] = []
@@ -19,7 +19,7 @@ def record(what: str, value: float, unit: str, least: float | None = None, most:
 
 
 def write() -> None:
-    """Put what was recorded in the README's table."""
-    text = README.read_text()
+    """Put what was recorded in the page's table."""
+    text = PAGE.read_text()
     before, rest = text.split(BEGIN)
-    README.write_text(before + BEGIN + HEAD + "".join(ROWS) + END + rest.split(END)[1])
+    PAGE.write_text(before + BEGIN + HEAD + "".join(ROWS) + END + rest.split(END)[1])

@@ -17,7 +17,7 @@ from litestar.testing import TestClient
 
 import miserly
 from miserly.cli.main import cli
-from miserly.plan import load_plan
+from miserly.plan import load_menu, load_plan
 from miserly.serve import create_app
 
 ROOT = Path(__file__).parent.parent
@@ -44,9 +44,14 @@ def commands(page):
 def test_the_readmes_python_runs(tmp_path, capsys):
     names = snippets["run"](README, tmp_path)
     assert len(list(snippets["blocks"](README))) == 1
-    assert names["chosen"].plan_.predict_cost(names["X"], budget=25).max() <= 25
-    assert load_plan(tmp_path / "triage.plan") == names["chosen"].plan_
+    assert names["model"].predict_cost(names["X_new"], budget=25).max() <= 25
+    menu = load_menu(tmp_path / "tumours.menu")
+    assert (menu.predict(names["X_new"], budget=25) == names["model"].predict(names["X_new"], budget=25)).all()
     assert "accuracy" in capsys.readouterr().out
+
+
+def test_the_readme_is_short():
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= 120
 
 
 @pytest.mark.parametrize("page", [page for page in snippets["pages"]() if page != WALKED], ids=name_of)
