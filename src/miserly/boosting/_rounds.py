@@ -17,6 +17,7 @@ from miserly.boosting._grower import Grower
 from miserly.boosting._pricing import ModelPricing, Pricing
 from miserly.boosting._trees import GrownTree, TreeLimits, tree_table
 from miserly.kernels import growing
+from miserly.kernels.compiling import call
 from miserly.kernels.histograms import LANES, N_BINS
 from miserly.kernels.tree_pricing import N_PLANES
 
@@ -184,7 +185,8 @@ class CompiledRounds:
         rows, gradient, hessian = backend.rows, backend.rows.gradient, backend.rows.hessian
         absent = np.empty(0, bool) if rows.absent is None else rows.absent
         some = slice(first, None)
-        done: int = growing.grow_round(  # type: ignore[call-arg]
+        done: int = call(
+            growing.grow_round,
             self._outputs[some], *self._bins, self._y, rows.scores, gradient, hessian, absent,
             self._flags, self._shrinkage, self._limits, (rows.order, rows.packed, *rows.spare),
             self._by_path, pricing.repeat, pricing.needs, pricing.needed_by, pricing.price, self._owned, self._prices,

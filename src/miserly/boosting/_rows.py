@@ -115,16 +115,16 @@ class TrainingRows:
         gradients = self.gradient[self._outputs]
         self.out = self._left_out()
         if is_steady(self._loss, self._given is not None):
-            self.exact = kernels.pack_difference(np.ravel(self.y), self.scores[0], scale, self.packed)
+            self.exact = kernels.pack_differences(np.ravel(self.y), self.scores[0], scale, self.packed)
         else:
-            kernels.pack(gradients[0], scale, self.packed)
+            kernels.pack_gradients(gradients[0], scale, self.packed)
         if self.out is not None:
             self.packed[self.out] = 0
         self.lanes = self._other_lanes(gradients, scale)
         self.order[:] = np.arange(self.n_rows, dtype=np.uint32)
         self._span = {0: (0, self.n_rows)}
         if self.lanes is None:
-            total, squares = kernels.sum_packed(self.packed)
+            total, squares = kernels.sum_all_packed(self.packed)
             self._sums = {0: NodeSums((int(total),), int(squares))}
         else:
             self._sums = {0: self._sum_lanes(0)}
@@ -187,7 +187,7 @@ class TrainingRows:
     def apply(self, split: TreeSplit) -> None:
         """Partition a node's rows."""
         first, last = self._span[split.node]
-        n_left, total, squares = kernels.partition(
+        n_left, total, squares = kernels.partition_rows(
             self.data.words[split.feature // kernels.LANES],
             split.feature % kernels.LANES,
             self.order[first:last],

@@ -10,6 +10,7 @@ as soon as its leaf is split. To keep compiling short each helper takes only the
 import numpy as np
 from numba import njit
 
+from miserly.kernels.compiling import inner
 from miserly.kernels.histograms import (
     AHEAD,
     BYTE,
@@ -19,7 +20,6 @@ from miserly.kernels.histograms import (
     MISSING,
     N_BINS,
     add_row,
-    inner,
     partition,
     prefetch,
     search_histogram,
@@ -165,11 +165,11 @@ def _set_node(node, first, last, total, squares, depth, min_rows, scale, closed)
 
 
 @inner
-def _mark(allowed, prices, bound, found, counted, wanted):
-    """Mark the allowed features whose price is below the bound, of those that were `counted` before or not."""
+def _mark(allowed, prices, bound, found, wanted):
+    """Mark the allowed features that might pay and are not counted yet."""
     n_wanted = 0
     for f in range(allowed.size):
-        wanted[f] = allowed[f] and prices[f] < bound and found[f].counted == counted
+        wanted[f] = allowed[f] and prices[f] < bound and not found[f].counted
         n_wanted += wanted[f]
     return n_wanted
 
@@ -198,9 +198,9 @@ def _grow_tree(
     n_free = n_slots - 1
     total, squares = sum_packed(packed)
     scale = scale / max(1, total & COUNT_MASK)
-    root = nodes[0]
-    _set_node(root, 0, n_rows, total, squares, 0, min_rows, scale, max_depth == 0 or most_leaves < 2)
-    n_open = n_splits = n_purchases = 0
+    root, zero = nodes[0], np.int64(0)
+    _set_node(root, zero, n_rows, total, squares, zero, min_rows, scale, max_depth == 0 or most_leaves < 2)
+    n_open, n_splits, n_purchases = zero, zero, zero
     if root.bound >= 0.0:
         root.slot = 0
         if by_path:
@@ -209,12 +209,12 @@ def _grow_tree(
             price_for_rows(root_lacking, n_rows, n_rows, needs, price, repeat, prices[0])
         for f in range(allowed.size):
             found[0, f].counted = False
-        _mark(allowed, prices[0], root.bound, found[0], False, to_count)
+        _mark(allowed, prices[0], root.bound, found[0], to_count)
         _count(words, n_bins, rows, packed, to_count, histograms[0], spare)
         _search(histograms[0], n_bins, total, min_rows, scale, work, to_count, found[0])
         _choose(root, found[0], prices[0])
         open_nodes[0] = 0
-        n_open = 1
+        n_open += 1
     while n_splits + 1 < most_leaves:
         best, at = -np.inf if by_path else 0.0, -1
         for i in range(n_open):
@@ -251,7 +251,7 @@ def _grow_tree(
             for i in range(0 if is_last else n_open):
                 other = nodes[open_nodes[i]]
                 o = other.slot
-                if _mark(allowed, prices[0], other.bound, found[o], False, to_count) > 0:
+                if _mark(allowed, prices[0], other.bound, found[o], to_count) > 0:
                     span = slice(other.first, other.last)
                     _count(words, n_bins, rows[span], packed[span], to_count, histograms[o], spare)
                     _search(histograms[o], n_bins, other.total, min_rows, scale, work, to_count, found[o])
@@ -292,7 +292,7 @@ def _grow_tree(
             n_free += 1
         _subtract(n_bins, histograms[s], histograms[t], derived, histograms[s])
         _search(histograms[s], n_bins, large.total, min_rows, scale, work, derived, found[s])
-        if _mark(allowed, prices[of_large], large.bound, found[s], False, to_count) > 0:
+        if _mark(allowed, prices[of_large], large.bound, found[s], to_count) > 0:
             _count(words, n_bins, rows[in_large], packed[in_large], to_count, histograms[s], spare)
             _search(histograms[s], n_bins, large.total, min_rows, scale, work, to_count, found[s])
         _choose(large, found[s], prices[of_large])

@@ -12,6 +12,8 @@ from numba import njit, prange, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from miserly.kernels.compiling import inner
+
 COUNT_BITS = 24
 COUNT_MASK = (1 << COUNT_BITS) - 1
 N_BINS = 256
@@ -24,9 +26,6 @@ DENSE = 3  # every third row or more: the processor guesses what is read next
 TINY = 1e-300
 NEAR_HALF = 1e-6
 MOST_WHOLE = 2.0**40  # whole numbers of this size leave room for a remainder
-
-# For loops that only other kernels call: without the entry from Python they compile in half the time.
-inner = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)  # type: ignore[call-overload]
 
 
 @intrinsic
@@ -49,14 +48,14 @@ def prefetch(typing_context, array, index):
     return types.void(array, index), generate
 
 
-@njit(cache=True, nogil=True)
+@inner
 def pack(gradient, scale, packed):
     """Quantise gradients to integers, each packed with a count of one."""
     for i in range(gradient.size):
         packed[i] = (np.int64(np.rint(gradient[i] * scale)) << COUNT_BITS) + 1
 
 
-@njit(cache=True, nogil=True)
+@inner
 def pack_difference(y, score, scale, packed):
     """The same for the gradient y − score, as the difference of two whole numbers: a score that rises by k quanta takes
     k from it. Returns whether that is so for every row: none may lie where rounding errors decide."""
@@ -195,7 +194,7 @@ def _scan(histogram, start, last, total, min_rows, spread, rows, gain):
     return best, best_bin
 
 
-@njit(cache=True, nogil=True)
+@inner
 def search_histogram(h, n_bins, total, min_rows, scale, work):
     """Best raw gain of one feature in one node, where it cuts, and whether missing values go right.
 
@@ -303,7 +302,7 @@ def best_net(gains, prices, least, bound):
     return best, feature
 
 
-@njit(cache=True, nogil=True)
+@inner
 def partition(column, lane, rows, packed, cut, missing_right, spare_rows, spare_packed):
     """Reorder a node's rows (and gradients) in place, left child first, each side in its old order.
 
@@ -336,7 +335,7 @@ def partition(column, lane, rows, packed, cut, missing_right, spare_rows, spare_
     return np.int64(n_left), total, squares
 
 
-@njit(cache=True, nogil=True)
+@inner
 def sum_packed(packed):
     """Packed sum and sum of squared quantised gradients of all rows."""
     total = np.int64(0)
@@ -384,3 +383,30 @@ def add_at(scores, rows, value):
     """Add a leaf's value to the scores of its rows."""
     for i in range(rows.size):
         scores[rows[i]] += value
+
+
+# ---- the same loops as calls from Python, for trees that are grown split by split ------------------------------------
+
+
+@njit(cache=True, nogil=True)
+def pack_gradients(gradient, scale, packed):
+    """`pack` from Python."""
+    pack(gradient, scale, packed)
+
+
+@njit(cache=True, nogil=True)
+def pack_differences(y, score, scale, packed):
+    """`pack_difference` from Python."""
+    return pack_difference(y, score, scale, packed)
+
+
+@njit(cache=True, nogil=True)
+def partition_rows(column, lane, rows, packed, cut, missing_right, spare_rows, spare_packed):
+    """`partition` from Python."""
+    return partition(column, lane, rows, packed, cut, missing_right, spare_rows, spare_packed)
+
+
+@njit(cache=True, nogil=True)
+def sum_all_packed(packed):
+    """`sum_packed` from Python."""
+    return sum_packed(packed)

@@ -111,11 +111,12 @@ def logistic_loss(y, score, loss, gradient, hessian):
     """Log-loss of each row, its negative gradient and hessian, y in {0, 1}; scores are 1 × row."""
     for i in range(y.size):
         z = score[0, i]
-        p = _sigmoid(z)
+        e = math.exp(-abs(z))
+        p = 1.0 / (1.0 + e) if z >= 0 else e / (1.0 + e)
         gradient[0, i] = y[i] - p
         hessian[0, i] = p * (1.0 - p)
         m = z if y[i] > 0 else -z
-        loss[i] = math.log1p(math.exp(-m)) if m >= 0 else -m + math.log1p(math.exp(m))
+        loss[i] = math.log1p(e) if m >= 0 else -m + math.log1p(e)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from miserly.kernels.histograms import inner
+from miserly.kernels.compiling import inner
 
 N_PLANES = 8  # bit planes of the counter of owners: 255 rows between two readings
 

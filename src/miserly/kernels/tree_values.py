@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from miserly.kernels.histograms import COUNT_BITS, COUNT_MASK, inner, pack, pack_difference
+from miserly.kernels.compiling import inner
+from miserly.kernels.histograms import COUNT_BITS, COUNT_MASK, pack, pack_difference
 
 SMALL = 1 << 38  # a whole number up to this, times 2²⁴ rows, fits an int64
 MOST_GRADIENT_BITS = 23  # of a quantised gradient; more do not change trees

@@ -7,9 +7,12 @@ columns of just those. Scores are added tree by tree in the given order, in a ba
 """
 
 import numpy as np
-from numba import njit, prange
+from numba import get_num_threads, njit, prange
 
-BLOCK = 64
+from miserly.kernels.compiling import call, inner
+
+BLOCK = 64  # rows: eight vectors of eight, and a block of 100 columns stays in the first cache
+WORTH_THREADS = 1 << 18  # rows × trees: about a millisecond, fifty times what starting threads takes
 PLACE = np.uint32  # what indexes without a sign is not asked whether it counts from the end: a third of a row's time
 
 
@@ -29,7 +32,7 @@ def _leaf(x, start, depth, feature, threshold, left, missing_right):
     return at
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inner
 def _three_levels(columns, start, slot, threshold, left, missing_right, any_missing, at):
     """Where a block of rows is after three steps from a tree's root: all seven questions are asked of every row, which
     is done on vectors, and the answers choose. What lies beside a leaf is asked too and never chosen. `any_missing` is
@@ -59,11 +62,12 @@ def _three_levels(columns, start, slot, threshold, left, missing_right, any_miss
         at[i] = high if _right(x0[i], t0, m0) else low
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inner
 def block_leaves(columns, start, depth, slot, threshold, left, missing_right, any_missing, at):
     """Places of the leaves that a block of rows falls in, level by level."""
     if depth == 0:
-        at[:] = start
+        for i in range(BLOCK):
+            at[i] = start
     elif any_missing:
         _three_levels(columns, start, slot, threshold, left, missing_right, True, at)
         for _ in range(depth - 3):
@@ -78,57 +82,73 @@ def block_leaves(columns, start, depth, slot, threshold, left, missing_right, an
                 at[i] = left[a] + (columns[PLACE(slot[a]), i] > threshold[a])
 
 
+@inner
+def _add_block(first, X, rows, trees, used, learners, pointer, output, weight, keep, values, known, scores):
+    """Add the weighted values of some trees to the scores of the block of rows that begins at `first`."""
+    start, depth, _, slot, threshold, left, missing_right, value = trees
+    size = min(BLOCK, rows.size - first)
+    columns = np.zeros((used.size, BLOCK))
+    any_missing = size < 0  # false, and not a constant, for which all would be compiled once more
+    for i in range(size):
+        r = rows[first + i]
+        for j in range(used.size):
+            v = X[r, used[j]]
+            any_missing |= v != v
+            columns[j, i] = v
+    sums = np.zeros((scores.shape[1], BLOCK))
+    for i in range(size):
+        for k in range(scores.shape[1]):
+            sums[k, i] = scores[rows[first + i], k]
+    at = np.empty(BLOCK, np.int32)
+    h = np.empty(BLOCK)
+    for e in range(learners.size):
+        t = learners[e]
+        place = keep[t]
+        fresh = True
+        if place >= 0:
+            fresh = False
+            for i in range(size):
+                fresh |= not known[rows[first + i], place]
+        if fresh:
+            block_leaves(columns, start[t], depth[t], slot, threshold, left, missing_right, any_missing, at)
+            for i in range(BLOCK):
+                h[i] = value[at[i]]
+        else:
+            for i in range(size):
+                h[i] = values[rows[first + i], place]
+        if fresh and place >= 0:
+            for i in range(size):
+                values[rows[first + i], place] = h[i]
+                known[rows[first + i], place] = True
+        for j in range(pointer[e], pointer[e + 1]):
+            total = sums[output[j]]
+            for i in range(BLOCK):
+                total[i] += weight[j] * h[i]
+    for i in range(size):
+        for k in range(scores.shape[1]):
+            scores[rows[first + i], k] = sums[k, i]
+
+
+@njit(cache=True, nogil=True)
+def _add_trees_alone(X, rows, trees, used, learners, pointer, output, weight, keep, values, known, scores):
+    for first in range(0, rows.size, BLOCK):
+        _add_block(first, X, rows, trees, used, learners, pointer, output, weight, keep, values, known, scores)
+
+
 @njit(cache=True, nogil=True, parallel=True)
-def add_trees(X, rows, trees, used, learners, pointer, output, weight, keep, values, known, scores):
-    """Add the weighted values of some trees to the scores of some rows.
+def _add_trees_on_threads(X, rows, trees, used, learners, pointer, output, weight, keep, values, known, scores):
+    for block in prange((rows.size + BLOCK - 1) // BLOCK):
+        first = block * BLOCK
+        _add_block(first, X, rows, trees, used, learners, pointer, output, weight, keep, values, known, scores)
+
+
+def add_trees(X, rows, trees, used, learners, *how):
+    """Add the weighted values of some trees to the scores of some rows; small batches stay on the caller's thread.
 
     Learners with a place in `keep` serve several nodes: their value is computed once per row and kept in `values`.
     """
-    start, depth, _, slot, threshold, left, missing_right, value = trees
-    n = rows.size
-    for block in prange((n + BLOCK - 1) // BLOCK):
-        first = block * BLOCK
-        size = min(BLOCK, n - first)
-        columns = np.zeros((used.size, BLOCK))
-        any_missing = False
-        for i in range(size):
-            r = rows[first + i]
-            for j in range(used.size):
-                v = X[r, used[j]]
-                any_missing |= v != v
-                columns[j, i] = v
-        sums = np.zeros((scores.shape[1], BLOCK))
-        for i in range(size):
-            for k in range(scores.shape[1]):
-                sums[k, i] = scores[rows[first + i], k]
-        at = np.empty(BLOCK, np.int32)
-        h = np.empty(BLOCK)
-        for e in range(learners.size):
-            t = learners[e]
-            place = keep[t]
-            fresh = True
-            if place >= 0:
-                fresh = False
-                for i in range(size):
-                    fresh |= not known[rows[first + i], place]
-            if fresh:
-                block_leaves(columns, start[t], depth[t], slot, threshold, left, missing_right, any_missing, at)
-                for i in range(BLOCK):
-                    h[i] = value[at[i]]
-            else:
-                for i in range(size):
-                    h[i] = values[rows[first + i], place]
-            if fresh and place >= 0:
-                for i in range(size):
-                    values[rows[first + i], place] = h[i]
-                    known[rows[first + i], place] = True
-            for j in range(pointer[e], pointer[e + 1]):
-                total = sums[output[j]]
-                for i in range(BLOCK):
-                    total[i] += weight[j] * h[i]
-        for i in range(size):
-            for k in range(scores.shape[1]):
-                scores[rows[first + i], k] = sums[k, i]
+    few = rows.size * learners.size < WORTH_THREADS or get_num_threads() == 1
+    call(_add_trees_alone if few else _add_trees_on_threads, X, rows, trees, used, learners, *how)
 
 
 @njit(cache=True, nogil=True)
@@ -149,10 +169,10 @@ def add_trees_to_row(x, trees, learners, pointer, output, weight, keep, values, 
             score[PLACE(output[j])] += weight[j] * h
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@njit(cache=True, nogil=True)
 def add_columns(X, rows, columns, pointer, output, weight, scores):
-    """Add weighted raw features to the scores of some rows."""
-    for i in prange(rows.size):
+    """Add weighted raw features to the scores of some rows: as quick as memory is read, on one thread."""
+    for i in range(rows.size):
         r = rows[i]
         for e in range(columns.size):
             for j in range(pointer[e], pointer[e + 1]):
@@ -167,17 +187,32 @@ def add_columns_to_row(x, columns, pointer, output, weight, score):
             score[output[j]] += weight[j] * x[columns[e]]
 
 
+@inner
+def _buy_path(x, trees, learners, needs, bought):
+    start, _, feature, _, threshold, left, missing_right, _ = trees
+    for e in range(learners.size):
+        at = PLACE(start[learners[e]])
+        while left[at] != at:
+            f = PLACE(feature[at])
+            for w in range(needs.shape[1]):
+                bought[w] |= needs[f, w]
+            v = x[f]
+            at = PLACE(left[at] + _right(v, threshold[at], missing_right[at]))
+
+
+@njit(cache=True, nogil=True)
+def _buy_paths_alone(X, rows, trees, learners, needs, bought):
+    for i in range(rows.size):
+        _buy_path(X[rows[i]], trees, learners, needs, bought[i])
+
+
 @njit(cache=True, nogil=True, parallel=True)
+def _buy_paths_on_threads(X, rows, trees, learners, needs, bought):
+    for i in prange(rows.size):
+        _buy_path(X[rows[i]], trees, learners, needs, bought[i])
+
+
 def buy_paths(X, rows, trees, learners, needs, bought):
     """Mark what each row must own to walk its own paths through some trees; `needs` are bit words per feature."""
-    start, _, feature, _, threshold, left, missing_right, _ = trees
-    for i in prange(rows.size):
-        r = rows[i]
-        for e in range(learners.size):
-            at = PLACE(start[learners[e]])
-            while left[at] != at:
-                f = PLACE(feature[at])
-                for w in range(needs.shape[1]):
-                    bought[i, w] |= needs[f, w]
-                v = X[r, f]
-                at = PLACE(left[at] + _right(v, threshold[at], missing_right[at]))
+    few = rows.size * learners.size < WORTH_THREADS or get_num_threads() == 1
+    call(_buy_paths_alone if few else _buy_paths_on_threads, X, rows, trees, learners, needs, bought)
