@@ -15,7 +15,7 @@ def folder(tmp_path_factory):
     return path
 
 
-TRAIN = ("--costs", "costs.toml", "--label", "label", "--n-estimators", 20)
+TRAIN = ("--costs", "costs.toml", "--label", "label", "--n-estimators", 20, "--method", "greedy-miser")
 
 
 def test_the_whole_way(folder):
@@ -99,7 +99,7 @@ def test_ranking_from_letor_files(folder):
     assert printed["plan"] == "r.plan"
     notes = json.loads(miserly("explain", "r.plan", "--json", cwd=folder))["notes"]
     assert notes["estimator"] == "GreedyMiserRanker"
-    args = (*args, "--metric", "ndcg@5", "--grid", "1e-4:1e-2:2", "--out", "ranks")
+    args = (*args, "--method", "greedy-miser", "--metric", "ndcg@5", "--grid", "1e-4:1e-2:2", "--out", "ranks")
     swept = json.loads(miserly("frontier", "train.txt", "validation.txt", *args, cwd=folder))
     assert len(swept["points"]) == 2
     answers = json.loads(miserly("predict", "r.plan", "validation.txt", "--json", cwd=folder))

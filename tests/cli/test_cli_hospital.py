@@ -3,6 +3,7 @@ without a change of the data; and the ten likeliest mistakes on the way."""
 
 import csv
 import io
+import json
 import subprocess
 import sys
 import tomllib
@@ -103,6 +104,23 @@ def test_a_run_becomes_a_page_with_words(folder):
     assert any("ward" in plan.describe() for plan in plans)
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert any(f'"{ward}"' in page for ward in ("cardiology", "oncology", "surgery", "trauma"))
+
+
+def test_the_default_searches_a_portfolio_and_leaves_a_menu(folder):
+    args = ("--costs", "costs.toml", "--time-limit", 4, "--out", "auto")
+    assert "frontier.menu" in miserly("frontier", "patients.csv", *args, cwd=folder)
+    described = miserly("explain", "auto/frontier.menu", cwd=folder)
+    assert "plan 0, constant: mean cost 0" in described
+    assert miserly("explain", "auto/frontier.menu", "--number", 1, cwd=folder)
+    for budget in (0, 1, 3):
+        args = ("predict", "auto/frontier.menu", "new.csv", "--budget", budget, "--json")
+        rows = json.loads(miserly(*args, cwd=folder))
+        assert max(row["cost"] for row in rows) <= budget
+        assert list(rows[0]) == ["patient", "prediction", "cost", "stopped"]
+    assert load_plan(folder / "auto/chosen.plan").schema.id == "patient"
+    miserly("report", "auto", "-o", "auto.html", cwd=folder)
+    refused = miserly("frontier", "patients.csv", "--costs", "costs.toml", "--grid", "1:2:3", cwd=folder, code=2)
+    assert "--grid is for one method: add --method greedy-miser" in " ".join(refused.split())
 
 
 MISTAKES = {

@@ -8,7 +8,13 @@ from command import miserly
 from miserly import baselines, estimators
 from miserly.cli.registry import METHODS
 
-NEED_ANOTHER_MODEL = {"EarlyExitClassifier", "EarlyExitRanker", "LinearSVM"}  # no cost axis, or a model inside
+# No cost axis, or a model inside.
+NEED_ANOTHER_MODEL = {
+    "EarlyExitClassifier",
+    "EarlyExitRanker",
+    "LinearSVM",
+    "PricedPipeline",
+}
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,8 @@ import pytest
 
 from miserly.frontiers import figure
 
+TRAIN = ("--costs", "costs.toml", "--label", "label", "--method", "greedy-miser")
+
 
 @pytest.fixture(scope="module")
 def miserly(tmp_path_factory):
@@ -17,7 +19,18 @@ def miserly(tmp_path_factory):
     run = partial(command.miserly, cwd=folder)
     run.folder = folder
     run("data", "four_quadrants", "-n", 300)
-    train = ("--costs", "costs.toml", "--label", "label", "--n-estimators", 10, "--grid", "1e-3:10:4")
+    train = (
+        "--costs",
+        "costs.toml",
+        "--label",
+        "label",
+        "--method",
+        "greedy-miser",
+        "--n-estimators",
+        10,
+        "--grid",
+        "1e-3:10:4",
+    )
     run("frontier", "train.csv", "validation.csv", *train, "--budget", 25, "--out", "learner")
     how = ("--charge", "path", "--learning-rate", "0.5")
     run("frontier", "train.csv", "validation.csv", *train, *how, "--out", "path")
@@ -54,6 +67,17 @@ def test_likely_mistakes(miserly):
     assert "does not exist" in miserly("report", "nothing", code=2)
     assert "RUN" in miserly("report", code=2)
     miserly("data", "four_quadrants", "-n", 200, "--out", "other")
-    train = ("--costs", "costs.toml", "--label", "label", "--n-estimators", 5, "--grid", "1:10:2")
+    train = (
+        "--costs",
+        "costs.toml",
+        "--label",
+        "label",
+        "--method",
+        "greedy-miser",
+        "--n-estimators",
+        5,
+        "--grid",
+        "1:10:2",
+    )
     miserly("frontier", "train.csv", "other/validation.csv", *train, "--out", "third")
     assert "other rows" in miserly("report", "learner", "third", code=1)

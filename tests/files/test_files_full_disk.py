@@ -129,7 +129,18 @@ def test_the_command_line_says_so_in_a_line(tmp_path):
     for part, (X, y) in (("train", TRAIN), ("validation", VALIDATION)):
         write_csv(tmp_path / f"{part}.csv", [*DATA.costs.features, "label"], [*X.T, y])
     DATA.costs.to_toml(tmp_path / "costs.toml")
-    learn = ("--costs", "costs.toml", "--label", "label", "--n-estimators", 5, "--n-jobs", 1)
+    learn = (
+        "--costs",
+        "costs.toml",
+        "--label",
+        "label",
+        "--n-estimators",
+        5,
+        "--n-jobs",
+        1,
+        "--method",
+        "greedy-miser",
+    )
     assert miserly("fit", "train.csv", "-o", "a.plan", *learn, cwd=tmp_path).returncode == 0
     keep_run(tmp_path / "run", 0)
     before = content(tmp_path)

@@ -123,6 +123,7 @@ def test_two_commands_with_one_out(tmp_path):
     deeds.DATA.costs.to_toml(tmp_path / "costs.toml")
     command = [sys.executable, "-c", "from miserly.cli import main; main()", "frontier", "train.csv", "validation.csv"]
     command += ["--costs", "costs.toml", "--label", "label", "--n-jobs", "1", "--out", "run", "--n-estimators", "200"]
+    command += ["--method", "greedy-miser"]
     settings = [("--grid", "1e-4:1:30", "--max-depth", "2"), ("--grid", "1e-3:1:20", "--max-depth", "4")]
     started = []
     for more in settings:

@@ -1,4 +1,4 @@
-"""`miserly explain`: a saved plan in words and a table."""
+"""`miserly explain`: a saved plan or menu in words and a table."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from miserly.cli.options import FILE, json_option, print_json
+from miserly.cli.options import FILE, json_option, load_model, print_json
 
 
 @click.command()
@@ -16,15 +16,27 @@ from miserly.cli.options import FILE, json_option, print_json
 @click.option("--label", default=None, metavar="COLUMN", help="The label's column in ROWS.")
 @click.option("--markdown", is_flag=True, help="The protocol as Markdown.")
 @click.option("--dot", is_flag=True, help="The graph in Graphviz's language instead.")
+@click.option("--number", type=int, default=None, help="One plan of a menu, from 0.")
 @json_option
-def explain(plan: Path, rows: Path | None, label: str | None, markdown: bool, dot: bool, as_json: bool) -> None:
-    """Explain what PLAN buys, in which order, at what cost, and what each purchase gained.
+def explain(
+    plan: Path, rows: Path | None, label: str | None, markdown: bool, dot: bool, number: int | None, as_json: bool
+) -> None:
+    """Explain what PLAN buys, in which order, at what cost, and what each purchase gained; of a menu, which plan is
+    best under which budget.
 
     With --rows and --label it prints a protocol: what to order first, and what to do with each result.
     """
-    from miserly.plan import load_plan
+    from miserly.plan import Menu
 
-    loaded = load_plan(plan)
+    loaded = load_model(plan)
+    if isinstance(loaded, Menu):
+        if number is None:
+            shown = {"plans": list(loaded.names), "caps": loaded.caps, "quality": loaded.quality, "cost": loaded.cost}
+            print_json(shown) if as_json else click.echo(loaded.describe())
+            return
+        if not 0 <= number < len(loaded.plans):
+            raise click.UsageError(f"The menu has plans 0 to {len(loaded.plans) - 1}, --number is {number}.")
+        loaded = loaded.plans[number]
     if rows is not None:
         _print_protocol(loaded, rows, label, markdown)
         return

@@ -19,7 +19,7 @@ from miserly.cli.tables import read_inputs, show_notes, table_arguments, table_o
 @click.option("--tradeoff", type=float, default=None, help="λ: mean loss worth one unit of cost.")
 @click.option("-o", "--out", type=OUT_FILE, default=Path("model.plan"), show_default=True)
 @table_options
-@training
+@training("greedy-miser")
 @json_option
 def fit(
     train: Path,

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import shutil
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 from miserly.cli.options import FILE, json_option, make_model, print_json, task_of, training, with_schema
-from miserly.cli.progress import bar
+from miserly.cli.progress import bar, share_bar
 from miserly.cli.tables import read_inputs, show_notes, table_arguments, table_options
 from miserly.files import locked, write_whole
 
-UNFINISHED = "unfinished"
+UNFINISHED, MENU, AUTO = "unfinished", "frontier.menu", "auto"
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
@@ -29,9 +31,16 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 @click.option("--jobs", type=int, default=1, show_default=True, help="Models at once, a process each; -1: all cores.")
 @click.option("--store", type=FOLDER, default=None, help="Keeps finished models: a killed sweep goes on where it was.")
 @click.option("--out", type=FOLDER, default=Path("frontier"), show_default=True)
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60,
+    show_default=True,
+    help="Seconds, for auto.",
+)
 @click.option("--split", type=float, default=0.25, show_default=True, help="Share of validation rows.")
 @table_options
-@training
+@training(AUTO)
 @json_option
 def frontier(
     train: Path,
@@ -46,6 +55,7 @@ def frontier(
     store: Path | None,
     out: Path,
     split: float,
+    time_limit: float,
     costs: Path,
     config: Path | None,
     method: str,
@@ -53,39 +63,85 @@ def frontier(
     as_json: bool,
     **params: Any,
 ) -> None:
-    """Fit a model per point of a method's cost axis on TRAIN, measure each on VALIDATION (or on rows that
-    are split off TRAIN); writes a table, a picture and every plan."""
+    """Find the best models for every budget on TRAIN; writes a table, a picture, every plan and a menu of all.
+
+    By default a portfolio is searched for --time-limit seconds (method auto). With --method NAME one method is swept
+    over its cost axis instead. Quality is measured on VALIDATION, or on rows that are split off TRAIN.
+    """
     if budget is not None and quality is not None:
         raise click.UsageError("Choose by --budget or by --quality, not by both.")
     if store is not None and store.resolve() == out.resolve():
         raise click.UsageError("--store and --out are two folders.")
-    prices, *tables = read_inputs(costs, train, (validation, test), table_arguments(params, costs))
+    arguments = table_arguments(params, costs)
+    if method == AUTO:
+        _refuse_sweep_options({"grid": grid, "refine": refine or None, "store": store, **params}, jobs)
+    prices, *tables = read_inputs(costs, train, (validation, test), arguments)
     show_notes(train, tables[0], quiet=as_json)
     if validation is None:
         tables[:2] = _split(tables[0], split, task, as_json, params.get("random_state") or 0)
     data = [t and ((t.X, t.y) if t.qid is None else (t.X, t.y, t.qid)) for t in tables]
-    model = make_model(tables[0], prices, task, method, **params)
-    values = _values(grid, model.cost_axis)
+    if method == AUTO:
+        given = {"time_limit": time_limit, "metric": metric, "random_state": params.get("random_state")}
+        model = make_model(tables[0], prices, task, method, **given)
+    else:
+        model = make_model(tables[0], prices, task, method, **params)
+    how = {"grid": _values(grid, model.cost_axis), "metric": metric, "n_jobs": jobs, "store": store, "refine": refine}
     out.mkdir(parents=True, exist_ok=True)
     chosen = None
     with locked(out, f"Another sweep is being written to '{out}'. Wait until it has ended, or give another --out."):
-        how = {"grid": values, "metric": metric, "n_jobs": jobs, "store": store, "refine": refine}
-        front, failed = _sweep(model, data, out / UNFINISHED, as_json, **how)
+        if method == AUTO:
+            front, failed = _portfolio(model, data, as_json), None
+        else:
+            front, failed = _sweep(model, data, out / UNFINISHED, as_json, **how)
         if failed is None and (budget is not None or quality is not None):
             chosen, failed = _choose(front, budget, quality)
+        elif method == AUTO:
+            chosen = front.pareto()[-1]
         for point in front.points:
             with_schema(point.model, tables[0])
-        _write(front, data[1], out, chosen)
+        _write(front, data[1], out, chosen, tables[0].schema)
+    _report(front, out, chosen, failed, as_json)
+
+
+def _refuse_sweep_options(given: dict[str, Any], jobs: int) -> None:
+    """Options of a single method say nothing to the portfolio, which chooses them itself."""
+    names = [name for name, value in given.items() if value is not None and name != "random_state"]
+    if names or jobs != 1:
+        option = (names[0] if names else "jobs").replace("_", "-")
+        raise click.UsageError(
+            f"--{option} is for one method: add --method greedy-miser (`miserly methods` lists all)."
+        )
+
+
+def _portfolio(model: Any, data: list[Any], quiet: bool) -> Any:
+    """The frontier of a portfolio, measured on the validation rows."""
+    train, validation, _ = data
+    extra = {"qid": train[2]} if len(train) == 3 else {}
+    began = time.perf_counter()
+    with share_bar(quiet=quiet) as show:
+        model.fit(train[0], train[1], **extra, eval_set=validation, progress=show)
+    front = model.frontier_
+    each = (time.perf_counter() - began) / len(front.points)  # they are learned together
+    known = [{name: v for name, v in point.params.items() if v == v} for point in front.points]
+    return replace(
+        front, points=tuple(replace(p, params=params, seconds=each) for p, params in zip(front.points, known))
+    )
+
+
+def _report(front: Any, out: Path, chosen: Any, failed: Exception | None, as_json: bool) -> None:
+    """What was found, and where it is."""
     if not as_json:
         click.echo(front.table())
-        click.echo(f"Wrote {out}/frontier.txt, frontier.png and {len(front.points)} plans; see `miserly report {out}`.")
+        files = "frontier.txt, frontier.png" + (", frontier.menu" if (out / MENU).exists() else "")
+        click.echo(f"Wrote {out}/{files} and {len(front.points)} plans; see `miserly report {out}`.")
     if failed is not None:
         raise failed
     if as_json:
         print_json({"points": front.frame(), "complete": front.complete, "chosen": chosen and dict(chosen.params)})
         return
     if chosen is not None:
-        click.echo(f"Chose {', '.join(f'{k}={v:.3g}' for k, v in chosen.params.items())}: {out}/chosen.plan")
+        params = ", ".join(f"{k}={v:.3g}" if isinstance(v, float) else f"{k}={v}" for k, v in chosen.params.items())
+        click.echo(f"Chose {params}: {out}/chosen.plan")
     if not front.complete:
         raise click.Abort
 
@@ -142,7 +198,7 @@ def _values(grid: str | None, axis: str) -> Any:
         raise click.BadParameter(f"--grid is LOW:HIGH:N, as in 1e-5:1e-1:8, got {grid!r}.") from None
 
 
-def _write(front: Any, validation: Any, out: Path, chosen: Any = None) -> None:
+def _write(front: Any, validation: Any, out: Path, chosen: Any, schema: Any) -> None:
     """The table, the picture, and the run, with plans in the order of the table (till then: in that of finishing)."""
     from miserly.report import save_run
 
@@ -150,5 +206,8 @@ def _write(front: Any, validation: Any, out: Path, chosen: Any = None) -> None:
     shutil.rmtree(out / UNFINISHED, ignore_errors=True)
     if chosen is not None:
         chosen.model.plan_.save(out / "chosen.plan")
+    if front.offer is not None:
+        menu = front.menu()
+        replace(menu, plans=tuple(replace(plan, schema=schema) for plan in menu.plans)).save(out / MENU)
     write_whole(out / "frontier.txt", front.table() + "\n")
     front.plot(out / "frontier.png", chosen=chosen)

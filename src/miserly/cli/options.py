@@ -51,10 +51,20 @@ def _read_config(context: click.Context, _: click.Parameter, path: Path | None) 
     return path
 
 
-def training(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of commands that train."""
-    for option in (
-        click.option("--method", default="greedy-miser", show_default=True, help="`miserly methods` lists them."),
+def training(method: str) -> Callable[..., Any]:
+    """The options of commands that train, by this method unless another is named."""
+
+    def decorated(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in _training_options(method):
+            command = option(command)
+        return command
+
+    return decorated
+
+
+def _training_options(method: str) -> tuple[Callable[..., Any], ...]:
+    return (
+        click.option("--method", default=method, show_default=True, help="`miserly methods` lists them."),
         click.option("--config", type=FILE, is_eager=True, callback=_read_config, help="TOML file of these options."),
         click.option(
             "--task",
@@ -84,12 +94,24 @@ def training(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--costs", required=True, type=FILE, help="Prices: .toml, or .csv with feature,cost[,group,group_cost]."
         ),
-    ):
-        command = option(command)
-    return command
+    )
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
+
+
+def load_model(path: Path) -> Any:
+    """A plan or a menu, by what the file holds."""
+    from zipfile import BadZipFile, ZipFile
+
+    from miserly.plan import load_menu, load_plan
+
+    try:
+        with ZipFile(path) as archive:
+            is_menu = "menu.json" in archive.namelist()
+    except BadZipFile:
+        is_menu = False
+    return load_menu(path) if is_menu else load_plan(path)
 
 
 def task_of(table: Any, task: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from miserly.cli.options import FILE, OUT_FILE, json_option, print_json
+from miserly.cli.options import FILE, OUT_FILE, json_option, load_model, print_json
 from miserly.cli.tables import scan, show_notes, table_arguments, table_options
 
 
@@ -17,6 +17,7 @@ from miserly.cli.tables import scan, show_notes, table_arguments, table_options
 @click.argument("plan", type=FILE)
 @click.argument("table", type=FILE)
 @click.option("--budget", type=float, default=None, help="Most that a row may cost.")
+@click.option("--mean-budget", type=float, default=None, help="What rows may cost in the mean, for menus.")
 @click.option("--proba", is_flag=True, help="Also the probability of each class.")
 @click.option("-o", "--out", type=OUT_FILE, default=None, help="CSV to write; stdout unless given.")
 @table_options
@@ -25,17 +26,24 @@ def predict(
     plan: Path,
     table: Path,
     budget: float | None,
+    mean_budget: float | None,
     proba: bool,
     out: Path | None,
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Predict every row of TABLE with PLAN, with its cost. The columns are found by name, in any order and in the words
-    that the plan was trained on; others are ignored, the identifier is copied. LETOR has them in the plan's order."""
+    """Predict every row of TABLE with PLAN, or with a menu, and its cost. Columns are found by name, in any order and
+    in the words that the plan was trained on; others are ignored, the identifier is copied. LETOR has them in the
+    plan's order."""
     from miserly.datasets import write_csv
-    from miserly.plan import load_plan
+    from miserly.plan import Menu
 
-    loaded = load_plan(plan)
+    loaded = load_model(plan)
+    if isinstance(loaded, Menu):
+        chosen = loaded.choose(budget, mean_budget)
+        loaded, budget = chosen.plan, chosen.cap
+    elif mean_budget is not None:
+        raise click.UsageError("--mean-budget chooses a plan of a menu; a single plan takes --budget only.")
     rows, id_name = _rows(loaded, table, options)
     show_notes(table, rows, quiet=as_json)
     result = loaded.run(rows.X, rows.qid, budget)

@@ -28,6 +28,26 @@ def bar(what: str, quiet: bool = False) -> Iterator[Callable[..., None]]:
 
 
 @contextmanager
+def share_bar(quiet: bool = False) -> Iterator[Callable[[str, float, float], None]]:
+    """Gives a function to call with what is being done, the share that is done, and the seconds that are left."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda *_: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[left]}"))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=1.0, left="")
+
+        def update(what: str, share: float, left: float) -> None:
+            text = "" if left != left else f"about {left:.0f} s left"
+            progress.update(task, description=what, completed=share, left=text)
+
+        yield update
+
+
+@contextmanager
 def waiting(what: str, quiet: bool = False) -> Iterator[None]:
     """A sign of life while something runs that has no steps to count."""
     if quiet or not sys.stderr.isatty():

@@ -43,6 +43,13 @@ def _linear(about: str, package: str, stem: str, *kinds: str) -> Method:
 
 BOTH = ("classification", "regression")
 METHODS: dict[str, Method] = {
+    "auto": _family(
+        "The best of a portfolio of the others, and of cascades between them, for every budget.",
+        "miserly.auto",
+        "AutoMiser",
+        *BOTH,
+        "ranking",
+    ),
     "greedy-miser": _family(
         "One boosted forest that weighs each new feature's price against its gain.",
         ESTIMATORS,
@@ -53,6 +60,7 @@ METHODS: dict[str, Method] = {
     "anytime-miser": _family(
         "One forest ordered so that every prefix is the best for its cost.", ESTIMATORS, "AnytimeMiser", *BOTH
     ),
+    "active": _family("Predicts from whatever is known and buys what is worth most next.", ESTIMATORS, "Active", *BOTH),
     "afr": _family("Trees as dimensions of a linear model, refined as money is spent.", ESTIMATORS, "AFR", BOTH[0]),
     "astc": _linear("A tree of linear models, features chosen by submodular selection.", ESTIMATORS, "ASTC", *BOTH),
     "cstc": _linear("A tree of linear models that sends rows to different features.", ESTIMATORS, "CSTC", *BOTH),

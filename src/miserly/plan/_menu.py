@@ -233,7 +233,7 @@ class Menu(Frozen):
 
     def _answers(self, X: Any, read: Callable[[Plan, Run], Array], qid: Any = None, **how: Any) -> Array:
         first = self.plans[0]
-        matrix = as_matrix(X, first.costs.features, first.costs.named)
+        matrix = as_matrix(X, first.costs.features, first.costs.named, first.schema)
         query = None if qid is None else np.asarray(qid)
         out: Array | None = None
         for rows, plan, cap in self._parts(matrix, **how):
