@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
+import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
+
+ABANDONED = 3600.0  # seconds: no write takes that long
 
 
 @contextmanager
 def whole_file(path: str | Path, encoding: str | None = None, newline: str | None = None) -> Iterator[IO[Any]]:
     """A file to write, of text if there is an encoding, which takes the place of `path` when all of it is written.
 
-    If that fails, the old file stays and nothing else is left. Devices and pipes are written to as they are.
+    If that fails, the old file stays and nothing else is left. A new file has the permissions of the old one. What a
+    program that was killed left beside the place is removed after an hour. Devices and pipes are written to as they are.
     """
     path = Path(path)
     how = "b" if encoding is None else ""
@@ -31,12 +37,25 @@ def whole_file(path: str | Path, encoding: str | None = None, newline: str | Non
             yield file
             file.flush()
             os.fsync(file.fileno())
+        with suppress(OSError):
+            os.chmod(temporary, stat.S_IMODE(path.stat().st_mode))
         os.replace(temporary, path)
+        _remove_leftovers(path)
     except OSError as error:
         raise _cannot_write(path, error, "Nothing was changed.") from error
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def _remove_leftovers(path: Path) -> None:
+    """Remove unfinished copies of a file that are older than any write takes."""
+    with suppress(OSError):
+        for name in os.listdir(path.parent):
+            if re.fullmatch(rf"\.{re.escape(path.name)}\.[0-9a-f]{{12}}", name):
+                with suppress(OSError):
+                    if time.time() - (path.parent / name).stat().st_mtime > ABANDONED:
+                        (path.parent / name).unlink()
 
 
 def write_whole(path: str | Path, content: str | bytes) -> None:

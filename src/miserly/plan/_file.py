@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from miserly.costs import CostTable
 from miserly.files import whole_file
 from miserly.plan._dictionary import KINDS, Trees
+from miserly.plan._file_checks import check_header, check_numbers, size_error
 from miserly.plan._node import Gate, Node
 from miserly.plan._policy_arrays import POLICY_TYPES, Policy, read_policy, write_policy
 from miserly.schema import Schema
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 FORMAT = "miserly-plan"
 VERSION = 2  # 2: means, unavailable features, learned gates
-MOST_BYTES = 1 << 32
 RULE_TYPES = Trees.array_types
 NODE_PARTS = ("learners", "weights", "bias", "scale", "offset", "routing")
 
@@ -104,6 +104,8 @@ def load_plan(path: str | Path) -> Plan:
     --------
     >>> plan = load_plan("triage.plan")  # doctest: +SKIP
     """
+    if Path(path).exists() and not (Path(path).is_file() or Path(path).is_dir()):
+        raise PlanFileError(f"'{path}' is not a regular file.")  # opening a pipe would wait for a writer
     return read_plan(path, str(path))
 
 
@@ -122,6 +124,8 @@ def read_plan(file: Any, path: str) -> Plan:
     except Exception as error:  # zipfile raises many kinds on damaged files, some of which it does not tell
         raise PlanFileError(f"'{path}' is not a plan file, or it is damaged: {short(error)}.") from error
     try:
+        check_header(header.costs, header.roots)
+        check_numbers(arrays)
         policy = {} if header.policy is None else {"policy": read_policy(header.policy, arrays)}
         return (PolicyPlan if policy else Plan)(
             costs=CostTable(**header.costs),
@@ -222,14 +226,9 @@ def _joined(parts: list[Any], dtype: Any) -> NDArray[Any]:
 
 def check_sizes(archive: zipfile.ZipFile, path: str | Path) -> None:
     """Refuse entries that would take more memory than they could hold, before they are read."""
-    assert archive.fp is not None
-    entries, size = archive.infolist(), archive.fp.seek(0, io.SEEK_END)
-    if sum(entry.file_size for entry in entries) > MOST_BYTES:
-        raise PlanFileError(f"'{path}' unpacks to more than {MOST_BYTES >> 30} GiB; that is no plan.")
-    if any(entry.compress_size > size for entry in entries):
-        raise PlanFileError(f"'{path}' is damaged: an entry claims to be larger than the file.")
-    if not {entry.compress_type for entry in entries} <= {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
-        raise PlanFileError(f"'{path}' is packed in another way than plans are.")
+    wrong = size_error(archive)
+    if wrong is not None:
+        raise PlanFileError(f"'{path}' {wrong}.")
 
 
 def _read_header(archive: zipfile.ZipFile, path: str | Path) -> _Header:
@@ -283,7 +282,8 @@ def _read_array(archive: zipfile.ZipFile, path: str | Path, name: str, dtype: An
             raise ValueError(f"its type is {found}")
         if math.prod(shape) * found.itemsize != len(data) - file.tell():
             raise ValueError(f"it is not of the size {shape}")
-        return np.ndarray(shape, found, data, file.tell(), order="F" if by_column else "C")
+        array: NDArray[Any] = np.ndarray(shape, found, data, file.tell(), order="F" if by_column else "C")
+        return np.ascontiguousarray(array) if by_column else array  # compiled code is for one order only
     except Exception as error:  # numpy reads the header with Python's parser, which raises what it likes
         raise PlanFileError(f"The array {name}.npy of the plan file '{path}' is damaged: {short(error)}.") from error
 

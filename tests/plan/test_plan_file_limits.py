@@ -1,0 +1,118 @@
+"""A plan file that would answer nonsense, take all memory or run for minutes is refused when it is read."""
+
+import io
+import os
+import sys
+import zipfile
+
+import msgspec
+import numpy as np
+import pytest
+
+from miserly.plan import PlanFileError, load_plan
+from oracles.hand_built import PLANS, rows
+
+
+def changed(path, name=None, change=None, header=None):
+    """Rewrite a plan file with one array or the header changed."""
+    with zipfile.ZipFile(path) as archive:
+        parts = {entry: archive.read(entry) for entry in archive.namelist()}
+    if name is not None:
+        entry = f"arrays/{name}.npy"
+        array = change(np.load(io.BytesIO(parts[entry])).copy())
+        buffer = io.BytesIO()
+        np.save(buffer, array)
+        parts[entry] = buffer.getvalue()
+    if header is not None:
+        found = msgspec.json.decode(parts["plan.json"])
+        header(found)
+        parts["plan.json"] = msgspec.json.encode(found)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for entry, data in parts.items():
+            archive.writestr(entry, data)
+
+
+def with_first(value):
+    def change(array):
+        array.flat[0] = value
+        return array
+
+    return change
+
+
+@pytest.fixture
+def path(tmp_path):
+    PLANS["forest"]().save(tmp_path / "a.plan")
+    return tmp_path / "a.plan"
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("name", ["prior", "node.weights", "node.bias", "dictionary.value", "node.numbers"])
+def test_numbers_are_finite(path, name, value):
+    """Plans with NaN in weights or priors were served."""
+    changed(path, name, with_first(value))
+    with pytest.raises(PlanFileError, match=f"{name} holds a value that is not a finite number"):
+        load_plan(path)
+
+
+def test_thresholds_may_be_infinite_but_not_nan(path):
+    changed(path, "dictionary.threshold", with_first(np.inf))
+    load_plan(path)
+    changed(path, "dictionary.threshold", with_first(np.nan))
+    with pytest.raises(PlanFileError, match="threshold"):
+        load_plan(path)
+
+
+def test_a_root_appears_once(path):
+    """One root 100,000 times ran for 102 seconds."""
+    changed(path, header=lambda found: found.update(roots=[0] * 100_000))
+    with pytest.raises(PlanFileError, match="twice"):
+        load_plan(path)
+
+
+def test_a_small_file_does_not_claim_much_memory(path):
+    """306 kB claimed 5.4 GB."""
+    changed(path, "dictionary.value", lambda array: np.zeros(50_000_000))
+    with pytest.raises(PlanFileError, match="times its size"):
+        load_plan(path)
+
+    def many(found):
+        names = [f"f{i}" for i in range(30_000)]
+        found["costs"] |= {
+            "features": names,
+            "needs": {name: [f"a{i}"] for i, name in enumerate(names)},
+            "prices": {f"a{i}": 1.0 for i in range(100_000)},
+        }
+
+    PLANS["forest"]().save(path)
+    changed(path, header=many)
+    with pytest.raises(PlanFileError, match="more than a plan can have"):
+        load_plan(path)
+
+
+def test_the_order_of_an_array_does_not_matter(tmp_path):
+    """Arrays by columns made the first request wait for a compilation."""
+    plan = PLANS["wide"]()
+    plan.save(tmp_path / "a.plan")
+    changed(tmp_path / "a.plan", "node.numbers", np.asfortranarray)
+    again = load_plan(tmp_path / "a.plan")
+    X = rows(5, 1, 0.0, len(plan.costs.features))
+    np.testing.assert_array_equal(again.run(X).score, plan.run(X).score)
+    from miserly.plan._file import _read_array
+
+    buffer = io.BytesIO()
+    np.save(buffer, np.asfortranarray(np.arange(6.0).reshape(2, 3)))
+    with zipfile.ZipFile(tmp_path / "b", "w") as archive:
+        archive.writestr("arrays/x.npy", buffer.getvalue())
+    with zipfile.ZipFile(tmp_path / "b") as archive:
+        found = _read_array(archive, "b", "x", np.float64)
+    assert found.flags.c_contiguous
+    np.testing.assert_array_equal(found, np.arange(6.0).reshape(2, 3))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pipes as files")
+def test_a_pipe_is_refused(tmp_path):
+    """Opening it waited for a writer for ever."""
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(PlanFileError, match="regular file"):
+        load_plan(tmp_path / "pipe")
