@@ -20,7 +20,7 @@ def whole_file(path: str | Path, encoding: str | None = None, newline: str | Non
     """A file to write, of text if there is an encoding, which takes the place of `path` when all of it is written.
 
     If that fails, the old file stays and nothing else is left. A new file has the permissions of the old one. What a
-    program that was killed left beside the place is removed after an hour. Devices and pipes are written to as they are.
+    program that was killed left beside it is removed after an hour. Devices and pipes are written to as they are.
     """
     path = Path(path)
     how = "b" if encoding is None else ""
