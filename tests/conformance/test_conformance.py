@@ -4,6 +4,7 @@ from inspect import signature
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LinearRegression
 from sklearn.utils.estimator_checks import check_estimator
 
 from miserly.baselines import (
@@ -74,3 +75,17 @@ def test_cost_battery(kind, way, target, missing, costs):
     ran = check_estimator_costs(kind(costs, min_samples_leaf=50, **SETTINGS[way]), X, TARGETS[target](y))
     assert len(ran) == len(ESTIMATOR_CHECKS) == 5
     assert len(PLAN_CHECKS) == 6
+
+
+def test_an_estimator_that_the_battery_cannot_take_is_refused_by_what_it_lacks():
+    class NoPlan(GreedyMiserRegressor):
+        def fit(self, X, y):
+            return self
+
+    X, y = np.zeros((4, 2)), np.arange(4.0)
+    with pytest.raises(TypeError, match="NoPlan has no plan_ after fit"):
+        check_estimator_costs(NoPlan(CostTable.uniform()), X, y)
+    with pytest.raises(TypeError, match="has no prices"):
+        check_estimator_costs(GreedyMiserRegressor(), X, y)
+    with pytest.raises(TypeError, match="LinearRegression has no predict_cost, costs"):
+        check_estimator_costs(LinearRegression(), X, y)

@@ -57,7 +57,7 @@ def test_two_frontiers_as_one():
     ]
     assert both.choose(budget=6) == "model 0"
     assert both.name == "a | b"
-    assert [row["model"] for row in (both | replace(one, name="c")).frame()] == ["a", "a", "b", "c", "c"]
+    assert [row["model"] for row in (both | replace(one, name="c")).records()] == ["a", "a", "b", "c", "c"]
     assert not (one | replace(other, complete=False)).complete
     with pytest.raises(ValueError, match="the other mse and units"):
         one | points((5, 0.8), metric="mse")
@@ -71,7 +71,10 @@ def test_the_area_is_the_mean_quality_over_log_budget():
     assert front.area(10, 100) == pytest.approx(0.9)
     assert front.area() == pytest.approx(0.5)
     assert front.area(1, 100, on="test") == front.area(1, 100)
-    assert math.isnan(points((3, 0.5)).area())
+    assert points((3, 0.5)).area() == 0.5
+    assert points((0, 0.25)).area() == 0.25
+    with pytest.raises(ValueError, match="from a budget above 0 to a larger one, got 5 to 3"):
+        points((1, 0.5), (3, 0.6)).area(5, 3)
 
 
 @pytest.fixture(scope="module")
@@ -208,3 +211,13 @@ def test_mistakes():
         ms.frontier(trees, (data.X, data.y), (data.X, data.y), grid={"node_budget": [1.0, None]}, refine=2)
     with pytest.raises(ValueError, match="no metric"):
         ms.frontier(model, (data.X, data.y), (data.X, data.y), metric="nonsense")
+
+
+def test_a_parameter_keeps_out_of_the_way_of_a_statistic():
+    """A swept `max_cost` overwrote the greatest cost of a row in tables and files."""
+    swept = points((1, 0.5), (3, 0.6))
+    named = replace(swept, points=tuple(replace(p, params={"max_cost": 7.0}) for p in swept.points))
+    frame = named.frame()
+    assert frame["param_max_cost"].tolist() == [7.0, 7.0]
+    assert frame["max_cost"].tolist() == [p.validation.cost["max"] for p in named.points]
+    assert "param_max_cost" in named.table()

@@ -87,7 +87,7 @@ def test_at_every_stop_of_the_slider_the_figures_are_those_of_the_plan(opened, p
     assert slider.get_attribute("max") == str(len(plans) - 1)
     slider.focus()
     page.keyboard.press("Home")
-    table = {row["test_mean_cost"]: row for row in run.front.frame()}
+    table = {row["test_mean_cost"]: row for row in run.front.records()}
     for plan, point in zip(plans, run.front.pareto()):
         cost = plan.predict_cost(run.rows.X, run.rows.qid)
         assert page.inner_text("#cost") == figure(float(cost.mean()))

@@ -29,7 +29,7 @@ def test_a_run_comes_back_as_it_was(make, tmp_path):
         folder = tmp_path / str(number)
         save_run(run.front, validation(run), folder, run.chosen)
         back = load_run(folder)
-        assert back.front.frame() == run.front.frame()
+        assert back.front.records() == run.front.records()
         assert (back.front.name, back.front.unit, back.front.complete) == (run.front.name, "CAD", True)
         assert back.front.metric.name == run.front.metric.name
         assert [p.model.plan_ for p in back.front.points] == [p.model.plan_ for p in run.front.points]

@@ -1,6 +1,7 @@
 """Measured prices: of each extractor, as a table, as a price file, against another."""
 
 import time
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -60,7 +61,12 @@ def test_a_price_that_is_wrong_by_more_than_a_factor_of_two_is_named():
     measured = profile([urls, parse, wait], range(5))
     real = CostTable.from_profile(measured, clock="wall")
     assert measured.compare(real, "wall") == []
-    assert measured.compare(real.scaled(1000.0), "wall") == [], "another unit"
+    assert measured.compare(real.scaled(1000.0), "wall", relative=True) == [], "another unit"
+    slower = measured.compare(real.scaled(0.1), "wall")
+    assert len(slower) == len(real.prices), "a slowdown of everything is seen"
+    assert "10 times" in slower[0]
+    (other,) = measured.compare(replace(real, unit="usd"), "wall")
+    assert "in 'usd', times were measured" in other
     wrong = CostTable(real.features, real.needs, {**real.prices, "urls": real.prices["urls"] / 3}, unit="ms")
     (warning,) = measured.compare(wrong, "wall")
     assert "'urls'" in warning

@@ -23,10 +23,23 @@ def check_estimator_costs(estimator: Any, X: np.ndarray, y: np.ndarray) -> list[
     The estimator has `costs`, `cost_axis` (the parameter that trades quality for cost, if it has one), `fit`,
     `predict`, `predict_cost` and, fitted, `plan_`. Data should have no ties between features.
     """
+    _refuse_incomplete(estimator, X, y)
     estimator = clone(estimator).set_params(costs=estimator.costs.bind(X.shape[1]))
     for check in ESTIMATOR_CHECKS:
         check(estimator, X, y)
     return [check.__name__ for check in ESTIMATOR_CHECKS]
+
+
+def _refuse_incomplete(estimator: Any, X: np.ndarray, y: np.ndarray) -> None:
+    """Say what an estimator lacks for the battery, before a check stumbles over it."""
+    name = type(estimator).__name__
+    lost = [part for part in ("fit", "predict", "predict_cost", "costs") if not hasattr(estimator, part)]
+    if lost:
+        raise TypeError(f"{name} has no {', '.join(lost)}: the battery is for estimators that take prices.")
+    if estimator.costs is None:
+        raise TypeError(f"{name} has no prices: set costs=CostTable.per_feature(...) before the battery.")
+    if not hasattr(clone(estimator).fit(X, y), "plan_"):
+        raise TypeError(f"{name} has no plan_ after fit: end fit by setting self.plan_ to a miserly.plan.Plan.")
 
 
 def check_plan_battery(estimator: Any, X: np.ndarray, y: np.ndarray) -> None:

@@ -137,7 +137,7 @@ def _report(front: Any, out: Path, chosen: Any, failed: Exception | None, as_jso
     if failed is not None:
         raise failed
     if as_json:
-        print_json({"points": front.frame(), "complete": front.complete, "chosen": chosen and dict(chosen.params)})
+        print_json({"points": front.records(), "complete": front.complete, "chosen": chosen and dict(chosen.params)})
         return
     if chosen is not None:
         params = ", ".join(f"{k}={v:.3g}" if isinstance(v, float) else f"{k}={v}" for k, v in chosen.params.items())

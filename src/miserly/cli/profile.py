@@ -23,8 +23,16 @@ if TYPE_CHECKING:
 @click.option("--clock", type=click.Choice(("cpu", "wall")), default="cpu", show_default=True)
 @click.option("--statistic", type=click.Choice(("mean", "median", "p95")), default="mean", show_default=True)
 @click.option("--against", type=FILE, default=None, help="Price file to compare with; warns of factors above two.")
+@click.option("--relative", is_flag=True, help="Compare shares of the whole price, for prices that are no times.")
 def profile(
-    extractors: str, rows: str, out: Path | None, n_rows: int, clock: Any, statistic: str, against: Path | None
+    extractors: str,
+    rows: str,
+    out: Path | None,
+    n_rows: int,
+    clock: Any,
+    statistic: str,
+    against: Path | None,
+    relative: bool,
 ) -> None:
     """Measure the extractors of a Python file or module on a sample of rows.
 
@@ -41,7 +49,7 @@ def profile(
     click.echo(f"{len(sample)} rows, milliseconds:\n{measured.table()}")
     costs = CostTable.from_profile(measured, clock=clock, statistic=statistic)
     if against is not None:
-        for warning in measured.compare(CostTable.from_file(against), clock, statistic):
+        for warning in measured.compare(CostTable.from_file(against), clock, statistic, relative):
             click.echo(f"Warning: {warning}", err=True)
     if out is not None:
         costs.to_toml(out)

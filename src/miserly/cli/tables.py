@@ -157,6 +157,7 @@ def read_inputs(costs: Path, train: Path, others: tuple[Path | None, ...], argum
         other = scan(path, arguments, schema=schema)
         problems += other.problems
         problems += _label_problems(other, arguments)
+        problems += _class_problems(first, other)
         tables.append(other.table)
     if problems:
         wrong.append(str(TableError(problems)))
@@ -182,6 +183,19 @@ def _label_problems(found: Any, arguments: TableArguments) -> list[Any]:
         what = f"All {len(y)} labels are {y[0]!s}: there is nothing to learn."
         return [TableProblem(path, f"column {label!r}", what, "Add rows with another label, or name another column.")]
     return []
+
+
+def _class_problems(first: Any, other: Any) -> list[Any]:
+    """Labels in words that the training table has not."""
+    from miserly.datasets import TableProblem
+
+    y, known = other.table.y, first.table.y
+    if y is None or known is None or "U" not in (y.dtype.kind, known.dtype.kind):
+        return []
+    new = sorted(set(map(str, y.tolist())) - set(map(str, known.tolist())))
+    what = f"The label {', '.join(map(repr, new[:3]))} is in no row of '{first.raw.path}'."
+    remedy = "Add such rows there, or remove them here."
+    return [TableProblem(other.raw.path, "", what, remedy)] if new else []
 
 
 def _price_problems(found: Any, prices: Any, costs: Path) -> list[Any]:

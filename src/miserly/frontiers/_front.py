@@ -121,14 +121,18 @@ class Frontier:
     def area(self, low: float | None = None, high: float | None = None, on: str = "validation") -> float:
         """Mean quality over the logarithm of the budget, from `low` to `high`: the best point within each budget.
 
-        Points are chosen on validation and read on `on` ("validation" or "test").
+        Points are chosen on validation and read on `on` ("validation" or "test"). Where all points of the front cost
+        the same, or nothing, it is the quality of the best of them.
         """
         front = self.pareto()
         costs = [_cost(p, "mean") for p in front]
+        is_given = low is not None or high is not None
         low = min((c for c in costs if c > 0), default=1.0) if low is None else low
-        high = max(costs) if high is None else high
-        if not 0 < low < high:
-            return float("nan")
+        high = max(*costs, 0.0) or low if high is None else high
+        if (is_given or low > high) and not 0 < low < high:
+            raise ValueError(f"area goes from a budget above 0 to a larger one, got {low:g} to {high:g}.")
+        if low == high:
+            return front[-1].on(on).quality
         area = 0.0
         for i, point in enumerate(front):
             first = max(low, costs[i]) if i else low
@@ -137,12 +141,26 @@ class Frontier:
                 area += point.on(on).quality * math.log(last / first)
         return area / math.log(high / low)
 
-    def frame(self) -> list[dict[str, Any]]:
-        """The points as records, for a dataframe or JSON."""
+    def frame(self) -> Any:
+        """The points as a pandas data frame, a row each; see `records` for the columns."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError("A data frame needs pandas: pip install pandas. Or use records().") from None
+        return pd.DataFrame(self.records())
+
+    def records(self) -> list[dict[str, Any]]:
+        """The points as plain records: parameters, quality, costs, whether on the front, seconds.
+
+        A parameter that has the name of another column, as `max_cost`, is called `param_max_cost`.
+        """
         on_front = {id(p) for p in self.pareto()}
+        taken = {self.metric.name, f"test_{self.metric.name}", "test_mean_cost", "pareto", "seconds"}
+        taken |= {f"{name}_cost" for name in STATISTICS}
         rows = []
         for point in self.points:
-            row = {**point.params, self.metric.name: point.validation.quality}
+            row = {(f"param_{name}" if name in taken else name): value for name, value in point.params.items()}
+            row[self.metric.name] = point.validation.quality
             row |= {f"{name}_cost": value for name, value in point.validation.cost.items()}
             if point.test is not None:
                 row |= {f"test_{self.metric.name}": point.test.quality, "test_mean_cost": point.test.cost["mean"]}
@@ -151,7 +169,7 @@ class Frontier:
 
     def table(self) -> str:
         """The points as text, a star at those on the Pareto front."""
-        rows = self.frame()
+        rows = self.records()
         columns = [c for c in dict.fromkeys(c for row in rows for c in row) if c not in NOT_IN_TABLE]
         lines = [[*columns, ""]]
         lines += [

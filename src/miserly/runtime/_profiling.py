@@ -24,6 +24,7 @@ STATISTICS: dict[str, Callable[[NDArray[np.float64]], Any]] = {
 }
 WARM_UP_ROWS = 3
 SUSPICIOUS = 2.0
+PER_SECOND = {"s": 1.0, "seconds": 1.0, "ms": 1e3, "milliseconds": 1e3, "us": 1e6, "µs": 1e6, "minutes": 1 / 60}
 
 
 @dataclass(frozen=True)
@@ -74,17 +75,22 @@ class Profile:
             lines.append((e.name, *figures, shown))
         return aligned(lines)
 
-    def compare(self, costs: CostTable, clock: ClockName = "cpu", statistic: str = "mean") -> list[str]:
-        """Return a warning for each acquisition whose share of the whole price is wrong by a factor of two.
+    def compare(
+        self, costs: CostTable, clock: ClockName = "cpu", statistic: str = "mean", relative: bool = False
+    ) -> list[str]:
+        """Return a warning for each acquisition whose price is wrong by a factor of two.
 
         Parameters
         ----------
         costs : CostTable
-            The prices to compare with, in any unit; acquisitions that only one side knows are left out.
+            The prices to compare with; acquisitions that only one side knows are left out.
         clock : {"cpu", "wall"}, default "cpu"
             Which time.
         statistic : {"mean", "median", "p95"}, default "mean"
             Which figure of it.
+        relative : bool, default False
+            Compare shares of the whole price instead of times: for prices that are in another unit than time. A
+            slowdown of everything by the same factor is invisible then.
 
         Returns
         -------
@@ -95,7 +101,15 @@ class Profile:
         both = [a for a in measured if costs.prices.get(a, 0.0) > 0 and measured[a] > 0]
         if not both:
             return []
-        rate = float(np.median([costs.prices[a] / measured[a] for a in both]))
+        if relative:
+            rate = float(np.median([costs.prices[a] / measured[a] for a in both]))
+        elif costs.unit.lower() in PER_SECOND:
+            rate = PER_SECOND[costs.unit.lower()]
+        else:
+            return [
+                f"The prices are in {costs.unit!r}, times were measured: they cannot be compared as they are. "
+                'Compare shares of the whole (relative=True, --relative), or write unit = "ms".'
+            ]
         warnings = []
         for a in both:
             factor = measured[a] * rate / costs.prices[a]
