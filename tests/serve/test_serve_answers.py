@@ -202,4 +202,4 @@ def test_the_server_loads_nothing_that_trains():
     loaded = set(json.loads(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout))
     assert not {m for m in loaded if m.startswith(("sklearn", "scipy", "pandas"))}
     packages = {m.split(".")[1] for m in loaded if m.startswith("miserly.")}
-    assert packages <= {"serve", "runtime", "plan", "costs", "kernels", "files", "schema", "_typing"}
+    assert packages <= {"serve", "runtime", "plan", "costs", "kernels", "files", "schema", "_typing", "_display"}

@@ -14,6 +14,7 @@ from typing import Any, Protocol, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from miserly import _display
 from miserly.costs import _files as files
 from miserly.costs._ledger import set_bits
 from miserly.files import write_whole
@@ -146,6 +147,14 @@ class CostTable:
     def to_toml(self, path: str | Path) -> None:
         """Write the file that `from_toml` reads."""
         write_whole(path, files.as_toml(self.to_dict()))
+
+    def _repr_html_(self) -> str:
+        needed = {name: [f for f, needs in self.needs.items() if name in needs] for name in self.acquisitions}
+        rows = [
+            {"acquisition": name, f"price ({self.unit})": price, "for": needed[name]}
+            for name, price in self.prices.items()
+        ]
+        return _display.table(rows, repr(self)[1:-1])
 
     def __repr__(self) -> str:
         if self.each is not None:

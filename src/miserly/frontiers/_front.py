@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from miserly import _display
 from miserly.metrics import Metric
 from miserly.plan import Menu, draw
 
@@ -177,6 +178,18 @@ class Frontier:
         ]
         widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
         return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(line, widths)).rstrip() for line in lines)
+
+    def __repr__(self) -> str:
+        front = self.pareto()
+        costs = [figure(_cost(p, "mean")) for p in front]
+        between = f", mean costs {costs[0]} to {costs[-1]} {self.unit}" if front else ""
+        return f"<Frontier {self.name!r}: {len(self.points)} models, {len(front)} on the front{between}>"
+
+    def _repr_html_(self) -> str:
+        front = [(_cost(p, "mean"), p.validation.quality) for p in self.pareto()]
+        hidden = {*NOT_IN_TABLE, "seconds"} - {"pareto"}
+        rows = [{k: v for k, v in row.items() if k not in hidden} for row in self.frame()]
+        return _display.steps(front, f"{self.metric.name} against mean cost") + _display.table(rows, repr(self)[1:-1])
 
     def plot(self, path: str | Path | None = None, ax: Any = None, **options: Any) -> Any:
         """Draw quality against cost; with a path, write the picture there."""

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly import _display
 from miserly._typing import Array, Floats, Rows
 from miserly.plan import _menu_file
 from miserly.plan._frozen import Frozen, frozen
@@ -88,6 +89,18 @@ class Menu(Frozen):
         named = self.names or [str(plan.notes.get("estimator", "Plan")) for plan in self.plans]
         set_(self, "names", tuple(str(name) for name in named))
         self._check()
+
+    def __repr__(self) -> str:
+        cheap, full = float(self.cost[:, -1].min()), float(self.cost[:, -1].max())
+        unit = self.plans[0].costs.unit
+        return (
+            f"<Menu: {len(self.plans)} plans, mean costs {cheap:.4g} to {full:.4g} {unit}, measured by {self.metric}>"
+        )
+
+    def _repr_html_(self) -> str:
+        lines = zip(self.names, self.quality[:, -1].tolist(), self.cost[:, -1].tolist())
+        rows = [{"plan": name, self.metric: quality, "mean cost": cost} for name, quality, cost in lines]
+        return _display.table(sorted(rows, key=lambda row: row["mean cost"]), repr(self)[1:-1])
 
     def _check(self) -> None:
         shape = (len(self.plans), len(self.caps) if self.caps.ndim == 1 else 0)

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly import _display
 from miserly.costs import CostTable, Ledger, set_bits
 from miserly.plan import _describe as describe
 from miserly.plan import _file as file
@@ -481,6 +482,12 @@ class Plan(Frozen):
         return truncated(self, _limit(budget))
 
     # ---- words, pictures, files -------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.summary().splitlines()[0].rstrip('.')}>"
+
+    def _repr_html_(self) -> str:
+        return _display.text(self.summary()) + _display.table([*map(dict, self.purchases())], "purchases, in order")
 
     def summary(self) -> str:
         """The plan in three sentences."""

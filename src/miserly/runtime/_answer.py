@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly import _display
+
 
 class Call(NamedTuple):
     """One call of an extractor for one row.
@@ -77,6 +79,13 @@ class Answer:
     def measured(self) -> float:
         """The seconds that its calls took, one after the other."""
         return sum(call.seconds for call in self.calls)
+
+    def __repr__(self) -> str:
+        bought = ", ".join(self.acquired) or "nothing"
+        return f"<Answer: {self.value} for {self.cost:g} {self.unit}, {self.stopped}; bought {bought}>"
+
+    def _repr_html_(self) -> str:
+        return _display.text(f"{repr(self)[1:-1]}\n\n{self.trace()}")
 
     def trace(self) -> str:
         """The calls as a table, then the sum."""
