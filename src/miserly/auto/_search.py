@@ -21,6 +21,7 @@ LONGEST = 10
 FEW_UNITS = 4  # up to here all unions are tried
 LEAST_GAIN = 1e-3  # of the loss of the constant, below which a step is noise
 N_BINS = 16
+MOST_TIERS = 4
 
 
 class SetSearch:
@@ -123,7 +124,12 @@ def find_sets(task: Task, fitter: StageFitter, clock: TimeLimit, n_rates: int = 
     if not prices:
         return [0, _union(units)]
     if task.kind == "lists":
-        return _by_size({0, *(s for power in (1.0, 0.5, 0.0) for s in _by_importance(fitter, power))})
+        sets = {0}
+        for k, tier in enumerate(_tiers(fitter, units)):
+            for power in (1.0, 0.5, 0.0) if k == 0 else (1.0, 0.0):
+                if not clock.over(0.3):
+                    sets.update(_by_importance(fitter, power, tier, 10 if k == 0 else 7))
+        return _by_size(sets)
     search = SetSearch(task, clock, fitter)
     start = abs(search.loss(0)) or 1.0
     sets = {0, *search.forward(None)}
@@ -136,8 +142,9 @@ def find_sets(task: Task, fitter: StageFitter, clock: TimeLimit, n_rates: int = 
     sets = {a | b for a in sets for b in [0, *cheap]}
     if len(units) > LONGEST:
         longest = max(sets, key=lambda s: (s.bit_count(), s))
-        sets.update(longest | s for s in _by_importance(fitter, 1.0))
-        sets.update(_by_importance(fitter, 1.0)[:4])
+        ranked = _by_importance(fitter, 1.0, _union(units))
+        sets.update(longest | s for s in ranked)
+        sets.update(ranked[:4])
     return _by_size(sets)
 
 
@@ -145,17 +152,28 @@ def _by_size(sets: set[int]) -> list[int]:
     return sorted(sets, key=lambda s: (s.bit_count(), s))
 
 
-def _by_importance(fitter: StageFitter, power: float, n_sets: int = 10) -> list[int]:
-    """Nested sets of the units with most gain per price (to a power), of sizes that grow by a factor."""
-    gains = fitter.importance()
-    left = {mask: 0.0 for mask in fitter.masks if mask}
+def _by_importance(fitter: StageFitter, power: float, within: int, n_sets: int = 10) -> list[int]:
+    """Nested sets of the units of a set with most gain per price (to a power), of sizes that grow by a factor."""
+    gains = fitter.importance(within)
+    left = {mask: 0.0 for mask in fitter.masks if mask and not mask & ~within}
     for mask, gain in zip(fitter.masks, gains):
-        if mask:
+        if mask in left:
             left[mask] += float(gain)
     worth = {m: g / max(fitter.price(m), 1e-12) ** power for m, g in left.items()}
     order = sorted((m for m in left if left[m] > 0), key=lambda m: (-worth[m], m))
     sizes = np.unique(np.geomspace(1, max(1, len(order)), n_sets).round().astype(int))
-    return [_union(order[:k]) for k in sizes if k <= len(order)] + [_union(list(left))]
+    return [_union(order[:k]) for k in sizes if k <= len(order)] + [within]
+
+
+def _tiers(fitter: StageFitter, units: list[int]) -> list[int]:
+    """All units up to some prices: those at which there is much more to have than below."""
+    levels = sorted({fitter.price(u) for u in units})
+    tiers = [_union([u for u in units if fitter.price(u) <= level]) for level in levels]
+    kept = [tiers[-1]]
+    for tier in reversed(tiers[:-1]):
+        if len(kept) < MOST_TIERS and 2 * tier.bit_count() <= kept[-1].bit_count() + 1:
+            kept.append(tier)
+    return list(dict.fromkeys([*kept, tiers[0]]))
 
 
 def _cheap_questions(search: SetSearch, prices: list[float]) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -104,7 +105,7 @@ class StageFitter:
         for shape in LIST_SHAPES if task.kind == "lists" else SHAPES if len(task.train) >= LARGE else SMALL_SHAPES:
             self.model.set_params(**shape)
             model = self._fit(fit, everything, number, watched)
-            losses.append((min(model.validation_loss_), shape))
+            losses.append((min(model.validation_loss_, default=math.inf), shape))
             if self.clock.over(0.08):
                 break
         self.model.set_params(**min(losses, key=lambda found: found[0])[1])
@@ -137,7 +138,10 @@ class StageFitter:
 
     def _stage(self, bought: int, plan: Plan, fold_plans: list[Plan]) -> StageModel:
         held = None if self.task.held is None else self._predict(plan, self.task.held)
-        oof = self._joined(fold_plans) if fold_plans else self._constants()
+        if fold_plans:
+            oof = self._joined(fold_plans)
+        else:  # too few rows for folds, or nothing to fit
+            oof = self._predict(plan, self.task.train) if plan.nodes and held is None else self._constants()
         stage = StageModel(bought, 0.0, oof, held, plan, of_fold=fold_plans[0] if fold_plans else None)
         return replace(stage, price=self.price(bought) + stage.evaluations)
 
@@ -173,9 +177,9 @@ class StageFitter:
         plan: Plan = self._fit(self.task.train, bought, -1, self.task.held).plan_
         return plan
 
-    def importance(self) -> Floats:
-        """How much each feature lowers the loss of a model of all features: what a round gained, by its splits."""
-        plan = self.stage(self.everything).plan
+    def importance(self, bought: int) -> Floats:
+        """How much each feature lowers the loss of a set's model: what a round gained, by its splits."""
+        plan = self.stage(bought).plan
         gains = np.zeros(len(self.masks))
         trees = plan.dictionary
         for node in plan.nodes:
@@ -185,16 +189,13 @@ class StageFitter:
         return gains
 
     def _constants(self) -> Floats:
-        """What is predicted without any feature: the shares of the classes, or the mean, of the other folds."""
-        task = self.task
-        out = np.zeros((len(task.train), task.n_columns))
-        whole = np.arange(len(out))
-        for fit, score in task.folds or [(whole, whole)]:
-            y = task.train.y[fit]
-            if task.kind == "classes":
-                out[score] = np.bincount(y.astype(np.intp), minlength=task.n_classes) / len(y)
-            elif task.kind == "numbers":
-                out[score] = y.mean()
+        """What is predicted without any feature: the shares of the classes, or the mean."""
+        task, y = self.task, self.task.train.y
+        out = np.zeros((len(y), task.n_columns))
+        if task.kind == "classes":
+            out[:] = np.bincount(y.astype(np.intp), minlength=task.n_classes) / len(y)
+        elif task.kind == "numbers":
+            out[:] = y.mean()
         return out
 
     def _final(self, bought: int, n_rounds: int) -> Plan:
@@ -215,9 +216,11 @@ class StageFitter:
         more: dict[str, Any] = {}
         if watched is not None:
             more["eval_set"] = (watched.X, watched.y) + ((watched.qid,) if self.task.kind == "lists" else ())
+        target = rows.y
         if self.task.kind == "lists":
             more["qid"] = rows.qid
-        return model.fit(rows.X, rows.y, binned=binned, **more)
+            target = _within_lists(rows) if model.loss == "squared" else target
+        return model.fit(rows.X, target, binned=binned, **more)
 
     def _predict(self, plan: Plan, rows: Rows) -> Floats:
         if self.task.kind != "classes":
@@ -229,6 +232,13 @@ class StageFitter:
         out = np.zeros((len(p), self.task.n_classes))  # a fold may lack a class
         out[:, plan.classes.astype(np.intp)] = p
         return out
+
+
+def _within_lists(rows: Rows) -> Floats:
+    """Grades less their list's mean: what a feature says about a whole list does not order its documents."""
+    _, query = np.unique(rows.qid, return_inverse=True)
+    means = np.bincount(query, rows.y) / np.bincount(query)
+    return np.asarray(rows.y - means[query], np.float64)
 
 
 def _splits(trees: Any, tree: int) -> np.ndarray:
