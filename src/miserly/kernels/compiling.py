@@ -12,7 +12,7 @@ inner = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_
 def call(kernel: Any, *arguments: Any) -> Any:
     """Call a large kernel. The first call compiles it, without the garbage collector, which finds nothing and would
     take a sixth of the time."""
-    if kernel.signatures or not gc.isenabled():
+    if kernel.overloads or not gc.isenabled():
         return kernel(*arguments)
     gc.disable()
     try:

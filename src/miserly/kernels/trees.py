@@ -152,6 +152,16 @@ def add_trees(X, rows, trees, used, learners, *how):
 
 
 @njit(cache=True, nogil=True)
+def add_tree(X, feature, threshold, left, missing_right, value, scores):
+    """Add the values of one tree, given by its own table, to one score of each row: for trees just grown."""
+    for i in range(X.shape[0]):
+        at = PLACE(0)
+        while left[at] != at:
+            at = PLACE(left[at] + _right(X[i, PLACE(feature[at])], threshold[at], missing_right[at]))
+        scores[i] += value[at]
+
+
+@njit(cache=True, nogil=True)
 def add_trees_to_row(x, trees, learners, pointer, output, weight, keep, values, known, score):
     """The same for one row, on the caller's thread."""
     start, depth, feature, _, threshold, left, missing_right, value = trees

@@ -9,7 +9,11 @@ import numpy as np
 
 from miserly.boosting import BinnedDataset, Boosted, Round, traverse_binned
 from miserly.estimators._base import dense_blocks
+from miserly.kernels.trees import add_tree
 from miserly.plan import stack_trees
+
+FEW_ROWS = 4096  # up to this many, a walk row by row is over before the trees are stacked for blocks of rows
+COLUMNS = ("feature", "threshold", "left", "missing_right", "value")
 
 
 class Validation:
@@ -57,6 +61,11 @@ class Validation:
 
 def add_round(this: Round, X: np.ndarray, scores: np.ndarray) -> None:
     """Add a round's trees to the scores (output × row) of some rows."""
+    if len(X) <= FEW_ROWS:
+        for output, table in zip(this.outputs, this.tables):
+            feature, threshold, left, missing_right, value = (table[name] for name in COLUMNS)
+            add_tree(X, feature, threshold, left, missing_right, value, scores[output])
+        return
     trees = stack_trees(this.tables)
     for t, output in enumerate(this.outputs):
         scores[output] += trees.evaluate(X, t)
