@@ -49,6 +49,8 @@ _HOME = {
     "RedisCache": "miserly.runtime",
     "Extractor": "miserly.runtime",
     "profile": "miserly.runtime",
+    "advise": "miserly.runtime",
+    "Advice": "miserly.runtime",
 }
 _PACKAGES = (
     "runtime",

@@ -189,13 +189,14 @@ def test_the_units_of_features_do_not_matter(kind):
     np.testing.assert_allclose(one.predict(X), other.predict(moved), rtol=1e-6)
 
 
-def test_a_budget_below_the_price_gives_the_prior(cancer):
+def test_a_budget_below_the_price_gives_the_answer_for_mean_values(cancer):
     X, y = cancer
     model = CostWeightedL1Classifier(priced(30), tradeoff=1e-3).fit(X, y)
-    assert (model.predict_cost(X, budget=1.0) == 0.0).all()
-    np.testing.assert_allclose(model.predict_proba(X, budget=1.0)[:, 1], (y.sum() + 1) / (len(y) + 2))
+    assert (model.predict_cost(X, budget=0.0) == 0.0).all()
+    mean = model.predict_proba(X.mean(axis=0, keepdims=True))[0, 1]
+    np.testing.assert_allclose(model.predict_proba(X, budget=0.0)[:, 1], mean)
     numbers = CostWeightedL1Regressor(priced(30), tradeoff=1e-3).fit(X, y)
-    np.testing.assert_allclose(numbers.predict(X, budget=1.0), y.mean())
+    np.testing.assert_allclose(numbers.predict(X, budget=0.0), y.mean())
 
 
 def test_frames_and_sparse_matrices(cancer):

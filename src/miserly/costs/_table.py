@@ -182,21 +182,51 @@ class CostTable:
         """The names of what is paid for, in the order of their numbers."""
         return tuple(self.prices)
 
+    def price_of(self, acquisitions: int | Iterable[str | int], owned: int | Iterable[str | int] = 0) -> float:
+        """What a set of acquisitions costs a row that owns others: the only sum of prices outside the ledger.
+
+        Parameters
+        ----------
+        acquisitions : int or iterable of str or int
+            The acquisitions by name or by number, each paid once; or their numbers as the bits of an integer.
+        owned : int or iterable of str or int, default=0
+            What the row owns already and does not pay for.
+
+        Returns
+        -------
+        float
+            The exactly rounded sum, which does not depend on any order.
+
+        Examples
+        --------
+        >>> costs = CostTable.per_feature({"age": 1.0, "crp": 12.5})
+        >>> costs.price_of(["age", "crp"], owned=["age"])
+        12.5
+        """
+        return math.fsum(self.price_list[a] for a in set_bits(self.bits(acquisitions) & ~self.bits(owned)))
+
+    def bits(self, acquisitions: int | Iterable[str | int]) -> int:
+        """Acquisitions, by name or number, as the bits of an integer."""
+        if isinstance(acquisitions, int):
+            return acquisitions
+        found = 0
+        for name in (acquisitions,) if isinstance(acquisitions, str) else acquisitions:
+            if isinstance(name, str) and name not in self._number:
+                raise KeyError(f"No acquisition is called {name!r}. There are: {_some(self.acquisitions)}.")
+            found |= 1 << (self._number[name] if isinstance(name, str) else int(name))
+        return found
+
     def price(self, features: Iterable[str]) -> float:
         """What a set of features costs a row that owns nothing: the union of their acquisitions."""
         wanted = 0
         for feature in (features,) if isinstance(features, str) else features:
             wanted |= self._mask_of(feature)
-        return math.fsum(self.price_list[a] for a in set_bits(wanted))
+        return self.price_of(wanted)
 
     def marginal(self, owned: Iterable[str] = ()) -> dict[str, float]:
         """What each feature would cost a row that owns these acquisitions already."""
-        have = 0
-        for name in owned:
-            if name not in self._number:
-                raise KeyError(f"No acquisition is called {name!r}. There are: {_some(self.acquisitions)}.")
-            have |= 1 << self._number[name]
-        return {f: math.fsum(self.price_list[a] for a in set_bits(m & ~have)) for f, m in self._masks.items()}
+        have = self.bits(owned)
+        return {f: self.price_of(m, have) for f, m in self._masks.items()}
 
     def restrict(self, features: Iterable[str]) -> CostTable:
         """The table of these features alone, with only the acquisitions that they need."""
@@ -261,7 +291,7 @@ class CostTable:
         width = max((len(a) for a in self.prices), default=0)
         lines = [
             f"{len(self.features)} features, {len(self.prices)} acquisitions, "
-            f"{math.fsum(self.price_list):g} {self.unit} in all; evaluation {self.evaluation_text}"
+            f"{self.price_of(self.acquisitions):g} {self.unit} in all; evaluation {self.evaluation_text}"
         ]
         for acquisition, price in sorted(self.prices.items(), key=lambda item: item[1]):
             lines.append(f"  {acquisition:<{width}}  {price:>10g}  {_some(served[acquisition], 6)}")

@@ -131,3 +131,28 @@ def count_visits(X, trees, visits):
             while left[at] != at:
                 at = PLACE(left[at] + _right(X[r, PLACE(feature[at])], threshold[at], missing_right[at]))
                 visits[at] += 1
+
+
+@njit(cache=True, nogil=True)
+def spread_of_unknowns(x, seen, trees, gaps, shares, learners, pointer, output, weight, variance, deviation):
+    """How far the score of a row may move by each feature that it does not know (features × outputs).
+
+    At each unknown split on the row's way a tree's value has a variance: that of its two sides' means. `variance` adds
+    these up as if trees were independent, `deviation` adds their square roots as if they all moved together.
+    """
+    start, _, feature, _, threshold, left, missing_right, _ = trees
+    major_right, mean = gaps
+    for e in range(learners.size):
+        at = PLACE(start[learners[e]])
+        while left[at] != at:
+            f = PLACE(feature[at])
+            if seen[f]:
+                at = PLACE(left[at] + _right(x[f], threshold[at], missing_right[at]))
+                continue
+            child = PLACE(left[at])
+            apart = np.sqrt(shares[at] * (1.0 - shares[at])) * abs(mean[child + PLACE(1)] - mean[child])
+            for j in range(pointer[e], pointer[e + 1]):
+                d = abs(weight[j]) * apart
+                variance[f, output[j]] += d * d
+                deviation[f, output[j]] += d
+            at = PLACE(child + major_right[at])

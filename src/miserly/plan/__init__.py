@@ -4,6 +4,7 @@ from miserly.plan._cascade import cascade
 from miserly.plan._cascade import joined as joined
 from miserly.plan._dictionary import Dictionary, Kernels, PolynomialKernels, RawFeatures, RBFKernels, Trees, stack_trees
 from miserly.plan._file import PlanFileError, load_plan
+from miserly.plan._information import gains_of_unknowns as gains_of_unknowns
 from miserly.plan._links import labels as labels
 from miserly.plan._links import probabilities as probabilities
 from miserly.plan._links import sigmoid as sigmoid

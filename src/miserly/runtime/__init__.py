@@ -1,5 +1,6 @@
 """Buying features on demand: extractors, the runner, its answers, the cache, and measured prices."""
 
+from miserly.runtime._advise import Advice, Candidate, advise
 from miserly.runtime._answer import Answer, Call, Ranking
 from miserly.runtime._cache import Cache
 from miserly.runtime._calls import BadRow
@@ -13,10 +14,12 @@ from miserly.runtime._redis_cache import RedisCache
 from miserly.runtime._runner import OnDemand
 
 __all__ = [
+    "Advice",
     "Answer",
     "BadRow",
     "Cache",
     "Call",
+    "Candidate",
     "Clock",
     "Extractor",
     "OnDemand",
@@ -25,6 +28,7 @@ __all__ = [
     "Ranking",
     "RedisCache",
     "VirtualClock",
+    "advise",
     "extractor",
     "profile",
     "readers",

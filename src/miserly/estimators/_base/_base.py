@@ -125,7 +125,7 @@ class PlanEstimator(BaseEstimator):
 
     def _with_background(self, plan: Plan) -> Plan:
         """The plan with what some training rows say about values that are not bought, if the rows are here."""
-        sample = self.__dict__.pop("_sample", None)
+        sample = self.__dict__.pop("_training_sample", None)
         if sample is None:
             return plan
         return plan.with_background(sample.toarray() if issparse(sample) else sample)
@@ -152,7 +152,7 @@ class PlanEstimator(BaseEstimator):
             present = np.flatnonzero(weight)
             X, y, weight = X[present], y[present], weight[present]
         counted = np.arange(X.shape[0]) if weight is None else np.flatnonzero(weight)
-        self._sample = X[counted[:: max(1, -(-len(counted) // BACKGROUND_ROWS))]]
+        self._training_sample = X[counted[:: max(1, -(-len(counted) // BACKGROUND_ROWS))]]
         return X, y, weight
 
     @property

@@ -1,0 +1,221 @@
+"""What next? The prediction from whatever is known of a row, and what is worth buying."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from miserly._typing import Floats
+from miserly.plan import Menu, Plan, PolicyWalk, gains_of_unknowns
+from miserly.runtime._extractor_set import did_you_mean
+
+
+class Candidate(NamedTuple):
+    """A purchase that could be made now: its acquisitions, their price, and the expected drop of the loss with a lower
+    and an upper estimate."""
+
+    acquisitions: tuple[str, ...]
+    price: float
+    gain: float
+    low: float
+    high: float
+
+    @property
+    def rate(self) -> float:
+        """The expected gain per price; infinite if it gains something for nothing."""
+        return self.gain / self.price if self.price > 0 else math.inf if self.gain > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What is known, and what to do next.
+
+    Attributes
+    ----------
+    value : label or float
+        The prediction from what is known now.
+    probabilities : array of shape (n_classes,) or None
+        The probability of each class; None for numbers.
+    next : str or None
+        The acquisition to buy next; None if it is time to stop.
+    together : tuple of str
+        All acquisitions of that purchase: `next`, and those that are of use only with it.
+    price : float
+        What they cost.
+    expected_gain : float
+        The expected drop of the loss (log loss for classes, squared error for numbers) by that purchase.
+    ranking : tuple of Candidate
+        All that could be bought within the budget, best gain per price first.
+    stop : bool
+        Whether nothing more should be bought.
+    why : str
+        The reason in one sentence.
+    plan : Plan
+        The plan that advises; of a menu, the one that the budget chooses.
+    """
+
+    value: Any
+    probabilities: Floats | None
+    next: str | None
+    together: tuple[str, ...]
+    price: float
+    expected_gain: float
+    ranking: tuple[Candidate, ...]
+    stop: bool
+    why: str
+    plan: Plan
+
+
+def advise(
+    plan_or_menu: Plan | Menu,
+    known: Mapping[str, Any] | None = None,
+    unavailable: Iterable[str] = (),
+    budget: float | None = None,
+) -> Advice:
+    """The prediction from what is known of a row, and what to buy next.
+
+    Any state of knowledge is valid: values may have come in any order, and need not be those that the plan would buy.
+
+    Parameters
+    ----------
+    plan_or_menu : Plan or Menu
+        What predicts. Of a menu, the plan that is best within the budget says what to buy.
+    known : mapping of feature to value, optional
+        The values that are known, which are not paid for. None means that the value is known to be missing.
+    unavailable : iterable of str, optional
+        Acquisitions or features that are not available now; they are never advised.
+    budget : float, optional
+        What may still be paid; without limit by default.
+
+    Returns
+    -------
+    Advice
+
+    Examples
+    --------
+    >>> import miserly as ms
+    >>> from miserly.plan import Node, Plan, RawFeatures
+    >>> costs = ms.CostTable.per_feature({"age": 0.0, "crp": 10.0}, unit="usd")
+    >>> plan = Plan(costs, RawFeatures([0, 1]), (Node([0, 1], [0.1, 2.0]),), [0.0], means=[40.0, 1.0])
+    >>> advice = ms.advise(plan, known={"age": 60}, budget=20)
+    >>> print(advice.value, advice.next, advice.price)
+    8.0 crp 10.0
+    """
+    plan = plan_or_menu.choose(budget).plan if isinstance(plan_or_menu, Menu) else plan_or_menu
+    values = _numbers(plan, known or {})
+    away = _acquisitions(plan, unavailable, values)
+    limit = math.inf if budget is None else float(budget)
+    answering = _answering(plan_or_menu, values) if isinstance(plan_or_menu, Menu) else plan
+    walk = plan.start(limit, {**_free(plan, values), **values}, away)
+    best = _now(answering, values)
+    ranking = _ranking(plan, walk, values, set(away), limit)
+    wanted = [c for c in ranking if set(c.acquisitions) & set(walk.needs)]
+    answer = best.value, best.probabilities
+    if not wanted:
+        return Advice(*answer, None, (), 0.0, 0.0, ranking, True, _why_stop(walk.stopped, limit, plan), plan)
+    first = wanted[0]
+    names = " and ".join(map(repr, first.acquisitions))
+    why = (
+        f"Buy {names} for {first.price:g} {plan.costs.unit}: it is expected to lower the loss by {first.gain:.3g}, "
+        "the most for its price of what the plan asks for."
+    )
+    last = first.acquisitions[-1]
+    return Advice(*answer, last, first.acquisitions, first.price, first.gain, ranking, False, why, plan)
+
+
+def _numbers(plan: Plan, known: Mapping[str, Any]) -> dict[str, float]:
+    """Values as the plan reads them."""
+    values = {}
+    for name, value in known.items():
+        if name not in plan.costs.needs:
+            raise ValueError(f"The plan knows no feature {name!r}.{did_you_mean(name, plan.costs.features)}")
+        if plan.schema is not None:
+            values[name] = plan.schema.number(name, value)
+        else:
+            try:
+                values[name] = math.nan if value is None else float(value)
+            except (TypeError, ValueError):
+                raise ValueError(f"The value of {name!r} is not a number: {value!r}.") from None
+    return values
+
+
+def _acquisitions(plan: Plan, unavailable: Iterable[str], values: Mapping[str, float]) -> list[str]:
+    """What must not be asked for: the acquisitions by name, and those without which a named feature cannot be known."""
+    away: list[str] = []
+    prices, needs = plan.costs.prices, plan.costs.needs
+    for name in unavailable:
+        if name in prices:
+            away.append(name)
+        elif name in needs:
+            serving = [a for a in needs[name] if sum(a in others for others in needs.values()) == 1]
+            away += serving or list(needs[name])
+        else:
+            known = [*prices, *needs]
+            raise ValueError(f"There is no acquisition or feature {name!r}.{did_you_mean(name, known)}")
+    return list(dict.fromkeys(away))
+
+
+def _free(plan: Plan, values: Mapping[str, float]) -> dict[str, float]:
+    """Features that need nothing and are not known count as missing: nobody can buy them."""
+    return {name: math.nan for name in plan.arriving(0, 0) if name not in values}
+
+
+def _now(plan: Plan, values: Mapping[str, float]) -> Any:
+    """The prediction if nothing more is bought."""
+    if isinstance(plan.start(0.0, {**_free(plan, values), **values}), PolicyWalk):
+        return plan.start(0.0, {**_free(plan, values), **values}, plan.costs.acquisitions).best
+    if plan.costs.evaluation:  # predicting costs nothing here
+        plan = replace(plan, costs=replace(plan.costs, evaluation=0.0))
+    at_no_price = [a for a, price in plan.costs.prices.items() if not price]
+    return plan.start(0.0, {**_free(plan, values), **values}, at_no_price).best
+
+
+def _answering(menu: Menu, values: Mapping[str, float]) -> Plan:
+    """The plan that predicts best with what is known: under a cap of what its known features would cost."""
+    best, found = -math.inf, menu.plans[0]
+    for i, plan in enumerate(menu.plans):
+        used = [plan.costs.features[f] for f in plan.used_features]
+        worth = plan.costs.price([f for f in used if f in values])
+        is_whole = all(f in values for f in used)
+        column = len(menu.caps) - 1 if is_whole else max(0, int(np.searchsorted(menu.caps, worth, side="right")) - 1)
+        if menu.quality[i, column] > best:
+            best, found = float(menu.quality[i, column]), plan
+    return found
+
+
+def _ranking(plan: Plan, walk: Any, values: Mapping[str, float], away: set[str], limit: float) -> tuple[Candidate, ...]:
+    """All that could be bought, by gain per price."""
+    if isinstance(walk, PolicyWalk):
+        offers = [Candidate(o.acquisitions, o.price, o.gain, o.gain, o.gain) for o in walk.ranking]
+    else:
+        offers = _offers(plan, values, away)
+    fitting = [c for c in offers if c.price <= limit and c.acquisitions]
+    return tuple(sorted(fitting, key=lambda c: (-c.rate, -c.gain, c.price)))
+
+
+def _offers(plan: Plan, values: Mapping[str, float], away: set[str]) -> list[Candidate]:
+    gains = gains_of_unknowns(plan, values)
+    unknown = [f for f in gains if not set(plan.costs.needs[f]) & away and plan.costs.needs[f]]
+    offers = []
+    for needs in dict.fromkeys(frozenset(plan.costs.needs[f]) for f in unknown):
+        served = [gains[f] for f in unknown if needs.issuperset(plan.costs.needs[f])]
+        low, gain, high = (math.fsum(each) for each in zip(*served))
+        names = sorted(needs, key=lambda a: (-_uses(plan, a), plan.costs.acquisitions.index(a)))
+        offers.append(Candidate(tuple(names), plan.costs.price_of(needs), gain, low, high))
+    return offers
+
+
+def _uses(plan: Plan, acquisition: str) -> int:
+    return sum(acquisition in needs for needs in plan.costs.needs.values())
+
+
+def _why_stop(reason: str | None, limit: float, plan: Plan) -> str:
+    if reason == "budget":
+        return f"Stop: what the plan would buy next does not fit the {limit:g} {plan.costs.unit} that are left."
+    if reason is not None and reason.startswith("failed:"):
+        return f"Stop: {reason.removeprefix('failed:')!r} is unavailable, and the plan asks for nothing else."
+    return "Stop: the plan asks for nothing more; its prediction is final."
