@@ -1,10 +1,6 @@
-"""Rules of the source tree that no linter holds: names, lengths, imports, words, and where prices are added.
-
-`structure_allowances.json` lists, per rule and file, how many violations are still allowed. It may only shrink.
-"""
+"""Rules of the source tree that no linter holds: names, lengths, imports, words, and where prices are added."""
 
 import ast
-import json
 import re
 from collections import Counter
 from pathlib import Path
@@ -15,7 +11,6 @@ from integration import INTEGRATION
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src/miserly"
-ALLOWANCES = json.loads((Path(__file__).parent / "structure_allowances.json").read_text(encoding="utf-8"))
 MODULES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
 PROSE = [
     path
@@ -35,13 +30,6 @@ MOST_LINES_OF_A_KERNEL = 120
 
 def short(path):
     return str(path.relative_to(ROOT))
-
-
-def check(rule, found):
-    """Fail if a file has more violations of a rule than the allowance for it."""
-    allowed = ALLOWANCES.get(rule, {})
-    worse = {file: count for file, count in sorted(found.items()) if count > allowed.get(file, 0)}
-    assert worse == {}, f"{rule}: {worse}"
 
 
 def duplicate_classes():
@@ -151,7 +139,7 @@ RULES = {
 
 @pytest.mark.parametrize("rule", RULES)
 def test_the_source_tree_keeps(rule):
-    check(rule, RULES[rule]())
+    assert dict(RULES[rule]()) == {}
 
 
 def test_the_rules_see_what_they_forbid():
@@ -165,9 +153,3 @@ def test_the_rules_see_what_they_forbid():
 def test_what_make_quick_leaves_out_exists():
     for place in INTEGRATION:
         assert list((ROOT / "tests").glob(f"{place}*")), place
-
-
-if __name__ == "__main__":  # write the allowances of today
-    import sys
-
-    json.dump({rule: dict(sorted(find().items())) for rule, find in RULES.items()}, sys.stdout, indent=1)

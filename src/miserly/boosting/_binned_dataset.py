@@ -55,7 +55,7 @@ class BinnedDataset:
         self.folder = Path(folder)
         header = _read_json(self.folder / "header.json")
         if header.get("format") != FORMAT or header.get("version") != VERSION:
-            raise BinnedFileError(f"'{folder}' holds no bins that this version can read. Make them anew.")
+            raise BinnedFileError(f"'{folder}' holds no bins that this version can read. Make them again.")
         arrays = {name: _load(self.folder, name) for name in _ARRAYS}
         self.features: tuple[str, ...] = tuple(header["features"])
         self.named: bool = header["named"]
@@ -64,10 +64,10 @@ class BinnedDataset:
         shape = (-(-len(self.features) // LANES), int(header["n_rows"]))
         place = self.folder / "words"
         if not place.is_file() or place.stat().st_size != 8 * shape[0] * shape[1]:
-            raise BinnedFileError(f"'{place}' is cut short. Make the bins anew.")
+            raise BinnedFileError(f"'{place}' is cut short. Make the bins again.")
         blocks = [tuple(block) for block in header["blocks"]]
         if _digest(arrays, blocks) != header["checksum"] or not _words_agree(place, shape, blocks):
-            raise BinnedFileError(f"'{folder}' is damaged: a checksum does not agree. Make the bins anew.")
+            raise BinnedFileError(f"'{folder}' is damaged: a checksum does not agree. Make the bins again.")
         words = np.asarray(np.memmap(place, "<u8", "c", shape=shape))
         self.data = BinnedData(words, arrays["cuts"], arrays["n_bins"])  # type: ignore[arg-type]
 
@@ -134,7 +134,7 @@ class BinnedDataset:
         return self.data.n_rows, self.data.n_features
 
     def blocks(self, features: Any) -> Iterator[tuple[slice, np.ndarray]]:
-        """The rows as numbers in their bins, block by block, for these features; zero elsewhere."""
+        """The rows as numbers in their bins, block by block, for these features; zero for others."""
         size = max(1, DECODED_CELLS // self.shape[1])
         for first in range(0, len(self), size):
             rows = slice(first, min(first + size, len(self)))
@@ -253,7 +253,7 @@ class _Writer:
                 note.flush()
                 done += len(block.X)
         if done != n_rows:
-            raise BinnedFileError("The files have changed between the two passes. Delete the folder and begin anew.")
+            raise BinnedFileError("The files have changed between the two passes. Delete the folder and begin again.")
         return blocks
 
 
@@ -272,7 +272,7 @@ class _Sample:
         self.n_rows += len(X)
 
     def _take(self, X: np.ndarray, number: int) -> None:
-        """Rows from `number` on, not more than the sample; what can be among the smallest no more makes room."""
+        """Rows from `number` on, not more than the sample; what can no longer be among the smallest is dropped."""
         h = hashes(number, number + len(X))
         if self._held + len(X) > len(self._rows):
             self._keep_smallest()
@@ -343,7 +343,7 @@ def _read_json(place: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise BinnedFileError(f"'{place.parent}' holds no bins: '{place.name}' cannot be read ({error}).") from error
     if not isinstance(found, dict):
-        raise BinnedFileError(f"'{place}' is damaged. Make the bins anew.")
+        raise BinnedFileError(f"'{place}' is damaged. Make the bins again.")
     return found
 
 
@@ -354,7 +354,7 @@ def _load(folder: Path, name: str) -> np.ndarray | None:
     try:
         array: np.ndarray = np.load(place, allow_pickle=False)
     except (OSError, ValueError) as error:
-        raise BinnedFileError(f"'{place}' is damaged: {error}. Make the bins anew.") from error
+        raise BinnedFileError(f"'{place}' is damaged: {error}. Make the bins again.") from error
     return array
 
 

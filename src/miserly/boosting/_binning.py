@@ -62,7 +62,7 @@ class BinnedData:
         return cut
 
     def values(self, rows: slice, features: Iterable[int]) -> np.ndarray:
-        """Some rows as numbers that lie in their bins (the upper end of each), for these features; zero elsewhere.
+        """Some rows as numbers that lie in their bins (the upper end of each), for these features; zero for others.
 
         Trees that were grown on the same bins send them where they send the values themselves.
         """
@@ -95,7 +95,7 @@ def bin_data(X: Any, max_bins: int = MAX_BINS, sample: int | None = SAMPLE, n_jo
 
 
 def no_cuts(n_features: int) -> tuple[np.ndarray, np.ndarray]:
-    """Room for the cuts of each feature, and its number of bins."""
+    """Space for the cuts of each feature, and its number of bins."""
     return np.full((n_features, MAX_BINS + 1), np.inf), np.zeros(n_features, np.int32)
 
 

@@ -1,4 +1,4 @@
-"""What may go wrong with rows that are elsewhere."""
+"""What may go wrong with remote rows."""
 
 
 class RowsLostError(ConnectionError):

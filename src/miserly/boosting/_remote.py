@@ -20,9 +20,9 @@ def backend_for(X: Any) -> Any:
     """A new backend for data of this kind; None for what is here."""
     if not is_remote(X):
         return None
-    room, name = _BACKENDS[_package(X)]
+    package, name = _BACKENDS[_package(X)]
     try:
-        return getattr(import_module(room), name)()
+        return getattr(import_module(package), name)()
     except ImportError as error:
         extra = _package(X)
         raise ImportError(
@@ -31,7 +31,7 @@ def backend_for(X: Any) -> Any:
 
 
 def fetch(data: Any) -> Any:
-    """The data themselves, if they are elsewhere and can be had."""
+    """The data themselves, if they are remote and available."""
     return data.compute() if is_remote(data) else data
 
 

@@ -20,7 +20,7 @@ from miserly.costs._ledger import set_bits
 from miserly.files import write_whole
 
 
-class Measured(Protocol):
+class MeasuredPrices(Protocol):
     """What extractors took (see `miserly.runtime.Profile`)."""
 
     @property
@@ -119,7 +119,7 @@ class CostTable:
 
     @classmethod
     def from_profile(
-        cls, profile: Measured, *, clock: str = "cpu", statistic: str = "mean", evaluation: float = 0.0
+        cls, profile: MeasuredPrices, *, clock: str = "cpu", statistic: str = "mean", evaluation: float = 0.0
     ) -> CostTable:
         """Prices in milliseconds as measured on a sample of rows (`miserly.runtime.profile`)."""
         prices = {name: 1e3 * seconds for name, seconds in profile.seconds(clock, statistic).items()}
@@ -390,7 +390,9 @@ def _names(feature: str, needs: Any) -> tuple[str, ...]:
     if isinstance(needs, str):
         return (needs,)
     if not isinstance(needs, Iterable):
-        raise ValueError(f"Feature {feature!r} needs a list of acquisitions, got {needs!r}. Prices stand elsewhere.")
+        raise ValueError(
+            f"Feature {feature!r} needs a list of acquisitions, got {needs!r}. Prices are given by `prices`."
+        )
     return tuple(needs)
 
 

@@ -20,7 +20,7 @@ def fingerprint(job: Job, swept: Iterable[str]) -> dict[str, str]:
     """Data, estimator, parameters that are not swept, metric, version: equal exactly if the points are the same."""
     swept = sorted(swept)
     function = getattr(job.metric.function, "func", job.metric.function)
-    told = {
+    found = {
         "the version of Miserly": __version__,
         "the estimator": f"{type(job.model).__module__}.{type(job.model).__qualname__}",
         "the metric": f"{job.metric.name} ({function.__module__}.{getattr(function, '__qualname__', '')})",
@@ -28,11 +28,11 @@ def fingerprint(job: Job, swept: Iterable[str]) -> dict[str, str]:
     }
     for name, value in sorted(job.model.get_params(deep=True).items()):
         if name not in swept and name.rpartition("__")[2] != "n_jobs":
-            told[f"{name}="] = described(name, value)
+            found[f"{name}="] = described(name, value)
     for what, data in (("train", job.train), ("validation", job.validation), ("test", job.test)):
         for part, values in zip(("X", "y", "qid"), data or (None, None, None)):
-            told[f"{part} of {what}"] = digest(values)
-    return told
+            found[f"{part} of {what}"] = digest(values)
+    return found
 
 
 def key(params: Mapping[str, Any]) -> str:

@@ -83,8 +83,8 @@ class Store:
 
 
 @contextmanager
-def open_store(folder: str | Path, told: Mapping[str, str]) -> Iterator[Store]:
-    """A store for the sweep that `told` describes, locked while it is open; another sweep's is refused."""
+def open_store(folder: str | Path, described: Mapping[str, str]) -> Iterator[Store]:
+    """A store for the sweep with this description, locked while it is open; another sweep's is refused."""
     folder = Path(folder)
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"The store '{folder}' is a file. Name a folder.")
@@ -92,19 +92,19 @@ def open_store(folder: str | Path, told: Mapping[str, str]) -> Iterator[Store]:
     taken = f"Another sweep is at work in the store '{folder}'. Wait until it has ended, or use another folder."
     with locked(folder, taken):
         unfinished = [left for pattern in UNFINISHED for left in folder.glob(pattern)]
-        _check(folder, told, unfinished)
+        _check(folder, described, unfinished)
         for left in unfinished:
             shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
         yield Store(folder)
 
 
-def _check(folder: Path, told: Mapping[str, str], unfinished: list[Path]) -> None:
+def _check(folder: Path, described: Mapping[str, str], unfinished: list[Path]) -> None:
     """Refuse a folder that is no store, or that of another sweep; begin one in an empty folder."""
     path = folder / "sweep.json"
     if not path.exists():
         if set(folder.iterdir()) - set(unfinished):
             raise ValueError(f"The folder '{folder}' is neither empty nor the store of a sweep. Name another folder.")
-        write_whole(path, _text({"format": FORMAT, "made_from": dict(told)}))
+        write_whole(path, _text({"format": FORMAT, "made_from": dict(described)}))
         return
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
@@ -113,9 +113,9 @@ def _check(folder: Path, told: Mapping[str, str], unfinished: list[Path]) -> Non
         before = dict(record["made_from"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ValueError(f"'{path}' is damaged: {error}. Use another folder, or delete this one.") from error
-    other = [name for name in (*told, *before) if told.get(name, "none") != before.get(name, "none")]
+    other = [name for name in (*described, *before) if described.get(name, "none") != before.get(name, "none")]
     if other:
-        lines = "; ".join(_difference(name, before, told) for name in dict.fromkeys(other))
+        lines = "; ".join(_difference(name, before, described) for name in dict.fromkeys(other))
         raise ValueError(f"The store '{folder}' holds another sweep: {lines}. Use another folder, or delete this one.")
 
 

@@ -29,6 +29,7 @@ from miserly.metrics import Metric, get_metric
 logger = logging.getLogger(__name__)
 Progress = Callable[[int, int, Point | None], None]
 Grid = list[dict[str, Any]]
+WHY_DEAD = "killed, crashed or out of memory (then use fewer n_jobs, or workers with more of it)."
 
 
 class SweepError(ChildProcessError):
@@ -53,21 +54,50 @@ def frontier(
     backend: Any = None,
     refine: int = 0,
 ) -> Frontier:
-    """Sweep a model over a grid (its own cost axis if none is given). Data sets are (X, y) or (X, y, qid).
+    """Sweep a model over a grid of settings and measure each on validation rows.
 
-    `refine` is how many more points are made where the grid leaves most between two neighbours of the cost axis.
-    `n_jobs` points are made at once, each in a process of its own (-1: one per core; 1 or None: one after another,
-    here). With a `backend`, as `miserly.distributed.DaskBackend(client)`, they are made on its workers instead, to
-    each of which the data are sent once. A folder as `store` keeps every finished point: the same call goes on where a
-    killed one was. Ctrl-C keeps the points that are done. `progress` is called with (done, of, point) after each, in
-    the order they are finished.
+    Ctrl-C keeps the points that are done.
+
+    Parameters
+    ----------
+    model : estimator
+        Any estimator with `predict_cost`. It is cloned for each point.
+    train, validation : tuple
+        Data sets: (X, y) or (X, y, qid).
+    test : tuple, default=None
+        Rows that the chosen model is reported on.
+    grid : mapping of str to sequence, default=None
+        Values by parameter; None takes `model.suggest_grid` for the model's own cost axis.
+    metric : str or Metric, default=None
+        What is measured; None takes accuracy, mean squared error or NDCG@5, by the kind of model.
+    name : str, default=None
+        What the frontier is called; None takes the class of the model.
+    progress : callable, default=None
+        Called with (done, of, point) after each point, in the order in which they are finished.
+    n_jobs : int, default=1
+        Points that are made at once, each in a process of its own; -1 is one per core.
+    store : str or Path, default=None
+        A folder that keeps every finished point: the same call continues a killed one.
+    backend : object, default=None
+        Makes the points on its workers, such as `miserly.distributed.DaskBackend(client)`.
+    refine : int, default=0
+        How many more points are made where the grid leaves most between two neighbours of the cost axis, 0 or more.
+
+    Returns
+    -------
+    Frontier
+        All points; `choose` picks one under a budget.
+
+    Examples
+    --------
+    >>> import numpy as np, miserly as ms
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> model = ms.GreedyMiserRegressor(ms.CostTable.per_feature([1.0, 5.0]), n_estimators=5)
+    >>> front = ms.frontier(model, (X, X[:, 0]), (X, X[:, 0]), grid={"tradeoff": [0.0, 0.1]})
+    >>> len(front.points)
+    2
     """
-    if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or isinstance(n_jobs, bool) or n_jobs == 0):
-        raise ValueError(f"n_jobs is a number of processes, or -1 for one per core, got {n_jobs!r}.")
-    if backend is not None and n_jobs not in (None, 1):
-        raise ValueError("n_jobs counts processes of this machine, a backend has workers of its own. Give one of them.")
-    if not isinstance(refine, (int, np.integer)) or isinstance(refine, bool) or refine < 0:
-        raise ValueError(f"refine is a number of points, 0 or more, got {refine!r}.")
+    _check_arguments(n_jobs, backend, refine)
     job = _job(model, train, validation, test, metric)
     if backend is not None and is_remote(job.train[0]):
         raise ValueError("Each worker of a sweep gets all rows: give train as arrays. Or sweep without a backend.")
@@ -107,14 +137,20 @@ def frontier(
             logger.warning("Interrupted: %d of %d points are kept.", len(points), len(combinations))
         except WorkerDiedError as error:
             lost = " and ".join(spelled(combinations[i]) for i in error.numbers)
-            raise SweepError(
-                f"The process at the point {lost} died: killed, crashed or out of memory. {so_far(kept)} If memory is "
-                "short, use fewer n_jobs, or workers with more of it.",
-                front(),
-            ) from error
+            raise SweepError(f"The process at the point {lost} died: {WHY_DEAD} {so_far(kept)}", front()) from error
         except BackendLostError as error:
             raise SweepError(f"The cluster of the sweep was lost. {so_far(kept)}", front()) from error
     return front()
+
+
+def _check_arguments(n_jobs: Any, backend: Any, refine: Any) -> None:
+    """Refuse numbers that mean nothing."""
+    if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or isinstance(n_jobs, bool) or n_jobs == 0):
+        raise ValueError(f"n_jobs is a number of processes, or -1 for one per core, got {n_jobs!r}.")
+    if backend is not None and n_jobs not in (None, 1):
+        raise ValueError("n_jobs counts processes of this machine, a backend has workers of its own. Give one of them.")
+    if not isinstance(refine, (int, np.integer)) or isinstance(refine, bool) or refine < 0:
+        raise ValueError(f"refine is a number of points, 0 or more, got {refine!r}.")
 
 
 def _points(
@@ -205,7 +241,7 @@ def _data(name: str, data: Sequence[Any]) -> Data:
 
 
 def _on_terminal(done: int, of: int, point: Point | None) -> None:
-    """A counter on a terminal, nothing elsewhere."""
+    """A counter on a terminal, nothing otherwise."""
     if sys.stderr.isatty():
         sys.stderr.write(f"\r{done}/{of} models" + ("\n" if done == of else ""))
         sys.stderr.flush()

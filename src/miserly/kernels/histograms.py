@@ -25,7 +25,7 @@ AHEAD = 40
 DENSE = 3  # every third row or more: the processor guesses what is read next
 TINY = 1e-300
 NEAR_HALF = 1e-6
-MOST_WHOLE = 2.0**40  # whole numbers of this size leave room for a remainder
+MOST_WHOLE = 2.0**40  # whole numbers of this size leave bits for a remainder
 
 
 @intrinsic

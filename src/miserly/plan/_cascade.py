@@ -37,7 +37,7 @@ def cascade(plans: Sequence[Plan]) -> Plan:
         roots=(0,) if nodes else (),
         shares=None if any(plan.shares is None for plan in plans) else np.concatenate([p.shares for p in plans]),
         notes={
-            "estimator": "in turn",
+            "estimator": "cascade",
             "models": [plan.notes.get("estimator", "Plan") for plan in plans],
         },
     )
@@ -70,9 +70,9 @@ def joined(nodes: Sequence[Node], n_outputs: int, passed: int) -> Node:
 def _check(first: Plan, plan: Plan, number: int) -> None:
     what = f"Plan {number}"
     if not isinstance(plan.dictionary, Trees) or (plan.nodes and not plan.chain):
-        raise ValueError(f"{what} is not a sum of trees without gates; only such models can be put in turn.")
+        raise ValueError(f"{what} is not a sum of trees without gates; only such models can be cascaded.")
     if not all(node.is_sum for node in plan.nodes):
-        raise ValueError(f"{what} does more than add up its trees; only sums can be put in turn.")
+        raise ValueError(f"{what} does more than add up its trees; only sums can be cascaded.")
     if plan.costs != first.costs or plan.charge != first.charge:
         raise ValueError(f"{what} has other features, prices or another charge than the first.")
     if (plan.link, plan.n_outputs, _names(plan)) != (first.link, first.n_outputs, _names(first)):

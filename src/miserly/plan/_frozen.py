@@ -1,4 +1,4 @@
-"""Data that are checked and made read-only when they are built; copies and pickles are built anew."""
+"""Data that are checked and made read-only when they are built; copies and pickles are built again."""
 
 from __future__ import annotations
 

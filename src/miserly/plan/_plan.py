@@ -42,10 +42,10 @@ remembered = lru_cache(1 << 14)
 class Plan(Frozen):
     """A dictionary of weak learners and a graph of linear scorers over it, with the prices of everything it may buy.
 
-    Rows start at each of `roots` in turn with one account, with `prior` as the free answer; nodes lead only to later
-    nodes. `link` reads scores as numbers or, with `classes`, as probabilities. Under `charge="learner"` a node costs
-    all that its learners may look at; under "path" a row pays only for the splits it meets. `notes` are for people.
-    `schema` says what the columns mean: with it, frames and rows may come in the user's own words.
+    Rows start at each of `roots`, one after the other, with one account and `prior` as the free answer; nodes lead only
+    to later nodes. `link` reads scores as numbers or, with `classes`, as probabilities. Under `charge="learner"` a node
+    costs all that its learners may look at; under "path" a row pays only for the splits it meets. `notes` are for
+    people. `schema` says what the columns mean: with it, frames and rows may come in the user's own words.
     """
 
     costs: CostTable

@@ -91,7 +91,7 @@ class Program:
             self.steps[run[0]] = self._step(run)
 
     def kept(self) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Room for what the learners that several nodes use say of one row, and whether they were asked."""
+        """Space for what the learners that several nodes use say of one row, and whether they were asked."""
         return (np.zeros(self.n_kept), np.zeros(self.n_kept, bool)) if self.n_kept else NOBODY
 
     def wants(self, first: int, end: int) -> tuple[tuple[int, int], ...]:

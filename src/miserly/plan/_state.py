@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class State:
-    """Scores so far, then room for a node's own outputs and for its routing score; and how scores are calibrated."""
+    """Scores so far, then space for a node's own outputs and for its routing score; and how scores are calibrated."""
 
     def __init__(self, program: Program, n_rows: int) -> None:
         self.plan, self.calibrated = program.plan, program.calibrated

@@ -159,7 +159,7 @@ class Walk:
             self._advance()
 
     def _blame(self, reason: str) -> None:
-        """The first trouble is the reason that is told."""
+        """The first trouble is the reason that is reported."""
         if self._reason == "answered":
             self._reason = reason
 
@@ -484,7 +484,7 @@ class ListWalk:
     ) -> None:
         had = owned if owned is not None else [()] * len(given)
         self.walks = [Walk(plan, budget, known, without, mine, in_list=True) for known, mine in zip(given, had)]
-        self.settle()
+        self.open_gates()
 
     @property
     def done(self) -> bool:
@@ -499,14 +499,14 @@ class ListWalk:
     def supply(self, row: int, values: Mapping[str, float]) -> None:
         """Give one document what it wanted."""
         self.walks[row].supply(values)
-        self.settle()
+        self.open_gates()
 
     def fail(self, row: int, acquisition: str) -> None:
         """One document cannot have an acquisition; the others go on without it."""
         self.walks[row].fail(acquisition)
-        self.settle()
+        self.open_gates()
 
-    def settle(self) -> bool:
+    def open_gates(self) -> bool:
         """Open the earliest gate at which documents wait, once no document can arrive there; tells if any opened."""
         opened = False
         while not any(walk.needs for walk in self.walks):

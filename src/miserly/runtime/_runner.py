@@ -294,7 +294,7 @@ class OnDemand:
         began = self._now()
         until = end_of(began, deadline)
         walks: ListWalk = self.plan.start_list(0, budget)
-        open_gates = walks.settle
+        open_gates = walks.open_gates
         limit, unavailable = math.inf if budget is None else float(budget), self._out_of_reach()
         sessions, late = [], None
         for document, features in _each(documents, given):
