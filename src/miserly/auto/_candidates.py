@@ -20,7 +20,7 @@ MOST_STEPS = 10
 
 
 @dataclass(frozen=True)
-class Candidate:
+class TriedPlan:
     """A plan that may stand on the frontier: its quality (higher is better), where each measured row ends, what it
     pays, and the policy that it follows. `plan(True)` is the plan with the models of the first fold."""
 
@@ -54,7 +54,7 @@ class Scale:
         value = self.task.quality(self.rows, self.outputs[ends, self.every])
         return value if math.isfinite(value) else -math.inf
 
-    def singles(self) -> list[Candidate]:
+    def singles(self) -> list[TriedPlan]:
         """Each stage alone."""
         found = []
         for k, state in enumerate(self.graph.order):
@@ -63,10 +63,10 @@ class Scale:
             member = "subset" if stage.plan.nodes else "constant"
             costs = np.full(len(self.rows), stage.plan.most_expensive)
             policy = _straight_to(state, ends)
-            found.append(Candidate(member, self.quality(ends), costs, ends, policy, stage.model))
+            found.append(TriedPlan(member, self.quality(ends), costs, ends, policy, stage.model))
         return found
 
-    def policies(self, policies: Sequence[StagePolicy]) -> list[Candidate]:
+    def policies(self, policies: Sequence[StagePolicy]) -> list[TriedPlan]:
         """The policies of one sweep.
 
         Without validation rows quality is that of rules that have not seen the row, at what these spend; the plan has
@@ -87,14 +87,14 @@ class Scale:
         if float(np.max(self.task.costs.evaluation)) > 0:  # paid for every stage on the way, which prices leave out
             spent = [self._plan_of([policy])(False).predict_cost(self.rows.X) for policy in policies]
         return [
-            Candidate("policy", q, s, e, policy, self._plan_of([policy]), policy.rate)  # type: ignore[arg-type]
+            TriedPlan("policy", q, s, e, policy, self._plan_of([policy]), policy.rate)  # type: ignore[arg-type]
             for policy, q, s, e in zip(policies, qualities, spent, ends)
         ]
 
     def _plan_of(self, policies: Sequence[StagePolicy], chooser: Trees | None = None) -> Callable[[bool], Plan]:
         return lambda of_fold: assemble(self.graph, policies, chooser, of_fold)
 
-    def mixtures(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+    def mixtures(self, candidates: Sequence[TriedPlan]) -> list[TriedPlan]:
         """Between neighbours on the hull of the frontier: some rows follow one, the others the other, divided by the
         value of a cheap column, which all rows buy. A share for every budget in between."""
         found = []
@@ -111,7 +111,7 @@ class Scale:
         ranked = sorted(enough, key=lambda f: (costs.price([names[f]]), -len(np.unique(X[:, f])), f))
         return ranked[:1]
 
-    def _between(self, first: Candidate, second: Candidate, column: int) -> list[Candidate]:
+    def _between(self, first: TriedPlan, second: TriedPlan, column: int) -> list[TriedPlan]:
         mask = self.task.costs.feature_masks[column]
         low = self._costs_with(first, mask)
         high = self._costs_with(second, mask)
@@ -132,22 +132,22 @@ class Scale:
                 found.append(best)
         return found
 
-    def _costs_with(self, candidate: Candidate, mask: int) -> Floats:
+    def _costs_with(self, candidate: TriedPlan, mask: int) -> Floats:
         """What rows pay if all of them buy something at first."""
         extra = [self.graph.price(s | mask) - self.graph.price(s) for s in self.graph.order]
         return candidate.costs + np.array(extra)[candidate.ends]
 
     def _divided(
         self,
-        first: Candidate,
-        second: Candidate,
+        first: TriedPlan,
+        second: TriedPlan,
         low: Floats,
         high: Floats,
         values: Floats,
         column: int,
         share: float,
         side: int,
-    ) -> Candidate | None:
+    ) -> TriedPlan | None:
         """The share of rows with the largest (side 1) or smallest values follows the second, the others the first."""
         cut = float(np.quantile(values, 1 - share if side > 0 else share, method="lower"))
         passed = values > cut if side > 0 else values <= cut
@@ -159,21 +159,21 @@ class Scale:
         quality = self.quality(ends) + (1 - part) * moved[0] + part * moved[1]
         policies = [c.policy for c in (first, second) if c.policy is not None]
         plan = self._plan_of(policies, _stump(column, cut, side))
-        return Candidate("mixture", quality, np.where(passed, high, low), ends, None, plan, second.rate)
+        return TriedPlan("mixture", quality, np.where(passed, high, low), ends, None, plan, second.rate)
 
 
-def pareto(candidates: Sequence[Candidate]) -> list[Candidate]:
+def pareto(candidates: Sequence[TriedPlan]) -> list[TriedPlan]:
     """Those that no other beats in both mean cost and quality, cheapest first; the free constant is always one."""
-    kept: list[Candidate] = []
+    kept: list[TriedPlan] = []
     for candidate in sorted(candidates, key=lambda c: (c.mean_cost, -c.quality)):
         if not kept or candidate.quality > kept[-1].quality:
             kept.append(candidate)
     return kept
 
 
-def _neighbours(candidates: Sequence[Candidate]) -> list[tuple[Candidate, Candidate]]:
+def _neighbours(candidates: Sequence[TriedPlan]) -> list[tuple[TriedPlan, TriedPlan]]:
     """Neighbours on the upper hull of quality over cost."""
-    hull: list[Candidate] = []
+    hull: list[TriedPlan] = []
     for candidate in pareto([c for c in candidates if c.policy is not None and math.isfinite(c.quality)]):
         while len(hull) > 1 and _slope(hull[-2], hull[-1]) <= _slope(hull[-1], candidate):
             hull.pop()
@@ -181,7 +181,7 @@ def _neighbours(candidates: Sequence[Candidate]) -> list[tuple[Candidate, Candid
     return list(pairwise(hull))
 
 
-def _slope(a: Candidate, b: Candidate) -> float:
+def _slope(a: TriedPlan, b: TriedPlan) -> float:
     return (b.quality - a.quality) / max(b.mean_cost - a.mean_cost, 1e-300)
 
 

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from miserly._typing import Floats
-from miserly.auto._candidates import Candidate, Scale
+from miserly.auto._candidates import Scale, TriedPlan
 from miserly.auto._clock import Progress, TimeLimit
 from miserly.auto._menus import make_menu
 from miserly.auto._planned import PlannedClassifier, PlannedRanker, PlannedRegressor
@@ -94,7 +94,7 @@ class _AutoMiser(PlanEstimator):
             target = np.searchsorted(classes, y).astype(np.float64)
         return Rows(np.asarray(X, np.float64), target, column_or_1d(eval_set[2]) if len(parts) == 3 else None)
 
-    def _frontier(self, kept: list[Candidate], scale: Scale, complete: bool) -> Frontier:
+    def _frontier(self, kept: list[TriedPlan], scale: Scale, complete: bool) -> Frontier:
         points = []
         for candidate in kept:
             model = self._model(candidate.plan(False), scale.task)
@@ -133,7 +133,7 @@ class _AutoMiser(PlanEstimator):
 class _Offer:
     """Makes the menu of a frontier when it is asked for, once."""
 
-    def __init__(self, scale: Scale, kept: list[Candidate], plans: list[Plan]) -> None:
+    def __init__(self, scale: Scale, kept: list[TriedPlan], plans: list[Plan]) -> None:
         self._parts = scale, kept, plans
 
     def __call__(self) -> Menu:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from miserly._typing import Floats
-from miserly.auto._candidates import Candidate, Scale, pareto
+from miserly.auto._candidates import Scale, TriedPlan, pareto
 from miserly.auto._clock import TimeLimit
 from miserly.auto._stages import StageModel
 from miserly.plan import EXIT, Gate, Plan, cascade
@@ -27,7 +27,7 @@ class _Chain:
     kept: tuple[int, ...] = ()
 
 
-def list_candidates(scale: Scale, clock: TimeLimit) -> list[Candidate]:
+def list_candidates(scale: Scale, clock: TimeLimit) -> list[TriedPlan]:
     """Single models and their prefixes, and cascades of two and of three of them with gates by rank."""
     lists = _Lists(scale)
     stages = scale.graph.stages.values()
@@ -50,7 +50,7 @@ def list_candidates(scale: Scale, clock: TimeLimit) -> list[Candidate]:
     return [candidate for _, candidate in found]
 
 
-def _thinned(candidates: list[Candidate], most: int) -> list[Candidate]:
+def _thinned(candidates: list[TriedPlan], most: int) -> list[TriedPlan]:
     """Some of the candidates, from the first to the last."""
     if len(candidates) <= most:
         return candidates
@@ -73,7 +73,7 @@ class _Lists:
         """The model's scores of the measured rows."""
         return model.oof[self.scale.graph.rows, 0] if model.held is None else model.held[:, 0]
 
-    def candidate(self, chain: _Chain) -> Candidate:
+    def candidate(self, chain: _Chain) -> TriedPlan:
         """What a chain is worth."""
         first, *others = chain.models
         score, bought, evaluated = self.output(first).copy(), first.acquired, first.evaluations
@@ -88,7 +88,7 @@ class _Lists:
         quality = quality if math.isfinite(quality) else -math.inf
         plan = lambda of_fold: _gated([m.model(of_fold) for m in chain.models], chain.kept)  # noqa: E731
         member = "cascade" if others else "subset" if first.plan.nodes else "constant"
-        return Candidate(member, quality, costs, np.zeros(len(score), np.intp), None, plan)
+        return TriedPlan(member, quality, costs, np.zeros(len(score), np.intp), None, plan)
 
     def _best(self, score: Floats, inside: np.ndarray, m: int) -> np.ndarray:
         """The m best of each list among those still inside; ties go to the earlier row."""

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from miserly._typing import Floats
-from miserly.auto._candidates import Candidate, Scale
+from miserly.auto._candidates import Scale, TriedPlan
 from miserly.auto._task import Rows
 from miserly.plan import Menu, Plan, Run
 
 MOST_PLANS, MOST_CAPS, MOST_ROWS = 16, 12, 1000
 
 
-def make_menu(scale: Scale, kept: Sequence[Candidate], plans: Sequence[Plan]) -> Menu:
+def make_menu(scale: Scale, kept: Sequence[TriedPlan], plans: Sequence[Plan]) -> Menu:
     """The menu of some plans, one for each candidate.
 
     Caps are tried with the models of the first fold on the rows that they have not seen, or on the user's validation

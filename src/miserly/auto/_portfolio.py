@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from miserly.auto._candidates import Candidate, Scale, pareto
+from miserly.auto._candidates import Scale, TriedPlan, pareto
 from miserly.auto._clock import TimeLimit
 from miserly.auto._lists import list_candidates
 from miserly.auto._policy import StageGraph, StagePolicy
@@ -23,7 +23,7 @@ N_RATES, N_MORE = 7, 13  # rates of a sweep: first ones far apart, then between 
 LEAST_GAP = 0.03  # in log cost, between neighbours, that is worth another rate
 
 
-def build(task: Task, clock: TimeLimit) -> tuple[list[Candidate], Scale]:
+def build(task: Task, clock: TimeLimit) -> tuple[list[TriedPlan], Scale]:
     """The frontier, and what it was measured with; an interruption or the end of the time keeps what is done."""
     fitter = StageFitter(task, clock)
     fitter.stage(0)
