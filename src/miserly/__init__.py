@@ -36,6 +36,7 @@ _HOME = {
     "CronusClassifier": "miserly.estimators",
     "CronusRegressor": "miserly.estimators",
     "CompressedSVC": "miserly.estimators",
+    "tree_dictionary": "miserly.estimators",
     "PricedPipeline": "miserly.estimators",
     "BinnedDataset": "miserly.boosting",
     "import_trees": "miserly.boosting",

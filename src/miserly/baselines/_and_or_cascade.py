@@ -39,9 +39,10 @@ class AndOrCascadeClassifier(TieredCascade):
         The OR of the loss: the product of the stages' losses, or the smallest.
     class_weight : dict, "balanced" or None, default=None
         Weights of classes in the loss, as in scikit-learn; never in the cost.
-    dictionary : None, Trees, Plan or estimator, default=None
-        The learners that are weighed: the raw features (None), or trees: what `import_trees` or `tree_dictionary`
-        gives, a plan, or a model of boosted trees, which is fitted first unless it is fitted already.
+    dictionary : None, "trees", Trees, Plan or estimator, default=None
+        The learners that are weighed: the raw features (None), trees of mixed depth grown on the same rows
+        ("trees", see `tree_dictionary`), what `import_trees` gives, a plan, or a model of boosted trees, which is
+        fitted first unless it is fitted already.
     alpha : float, default=0.001
         Penalty on all weights alike, 0 or more.
     max_iter : int, default=300

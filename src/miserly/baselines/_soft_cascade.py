@@ -40,9 +40,10 @@ class SoftCascadeClassifier(TieredCascade):
         Probability so far that a row needs to go on.
     class_weight : dict, "balanced" or None, default=None
         Weights of classes in the loss, as in scikit-learn; never in the cost.
-    dictionary : None, Trees, Plan or estimator, default=None
-        The learners that are weighed: the raw features (None), or trees: what `import_trees` or `tree_dictionary`
-        gives, a plan, or a model of boosted trees, which is fitted first unless it is fitted already.
+    dictionary : None, "trees", Trees, Plan or estimator, default=None
+        The learners that are weighed: the raw features (None), trees of mixed depth grown on the same rows
+        ("trees", see `tree_dictionary`), what `import_trees` gives, a plan, or a model of boosted trees, which is
+        fitted first unless it is fitted already.
     alpha : float, default=0.001
         Penalty on all weights alike, 0 or more.
     max_iter : int, default=300

@@ -9,6 +9,7 @@ from miserly.estimators._base import (
     PlanEstimator,
     PlanRegressor,
     constraints,
+    tree_dictionary,
 )
 from miserly.estimators._base import GraphEstimator as GraphEstimator
 from miserly.estimators._base import Learners as Learners
@@ -72,4 +73,5 @@ __all__ = [
     "PricedPipeline",
     "Purchase",
     "constraints",
+    "tree_dictionary",
 ]

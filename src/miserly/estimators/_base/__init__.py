@@ -9,6 +9,7 @@ from miserly.estimators._base._graphs import GraphEstimator, HeldOutRows, Posed,
 from miserly.estimators._base._kernel_base import KernelClassifier, dense_rows
 from miserly.estimators._base._learner_base import LearnerEstimator
 from miserly.estimators._base._target import ClassTarget, NumberTarget, Reading, Target
+from miserly.estimators._base._tree_dictionary import tree_dictionary
 from miserly.estimators._base._two_classes import TwoClasses
 
 __all__ = [
@@ -38,4 +39,5 @@ __all__ = [
     "find_categories",
     "order_of_columns",
     "row_weights",
+    "tree_dictionary",
 ]

@@ -1,8 +1,8 @@
 """The dictionary of a post-processing learner: which weak learners it may weigh, and what each of them costs.
 
-`dictionary=None` means the raw features. Otherwise it is trees: a `plan.Trees` (what `miserly.import_trees` gives), a
-plan, an estimator that is fitted already (wrap it in scikit-learn's `FrozenEstimator` to keep it through a clone), or
-one that is not, which is then fitted to the same data first.
+`dictionary=None` means the raw features, "trees" what `tree_dictionary` grows. Otherwise it is a `plan.Trees` (what
+`miserly.import_trees` gives), a plan, an estimator that is fitted already (wrap it in scikit-learn's `FrozenEstimator`
+to keep it through a clone), or one that is not, which is then fitted to the same data first.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from miserly.plan import Dictionary, Plan, RawFeatures, Trees
 from miserly.solvers import Design, RawDesign, TreeDesign, raw_weights
 
 FIRST_ROWS = 256
-DICTIONARY: list[Any] = [None, Trees, Plan, constraints.has_methods("fit")]
+DICTIONARY: list[Any] = [None, constraints.one_of("trees"), Trees, Plan, constraints.has_methods("fit")]
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ import numpy as np
 from miserly._typing import Floats
 from miserly.boosting import backend_for
 from miserly.estimators._base._base import PlanEstimator
-from miserly.estimators._base._dictionary import Learners, find_learners, reads_missing
+from miserly.estimators._base._dictionary import Learners, RemoteTable, find_learners, reads_missing
 from miserly.estimators._base._target import Target
+from miserly.estimators._base._tree_dictionary import pooled_trees
 
 MOST = 1e150
 
@@ -45,7 +46,12 @@ class LearnerEstimator(PlanEstimator):
         if self.numeric_labels and np.abs(y).max() > MOST:
             raise ValueError(f"y has numbers beyond {MOST:g}, whose squares cannot be added up. Divide y by something.")
         target = self._fit_target(y)
-        learners = find_learners(self.dictionary, self._bound_costs(), X, y, weights)
+        costs, dictionary = self._bound_costs(), self.dictionary
+        if isinstance(dictionary, str):
+            if isinstance(X, RemoteTable):
+                raise ValueError('dictionary="trees" is grown here: give a fitted model of trees for remote rows.')
+            dictionary = pooled_trees(costs, X, target.encode(y), weights)
+        learners = find_learners(dictionary, costs, X, y, weights)
         return Ready(learners, y, target, np.ones(len(y)) if weights is None else weights)
 
     def _taken(self, X: Any, y: Any, sample_weight: Any, backend: Any) -> tuple[Any, np.ndarray, Floats | None]:

@@ -362,9 +362,10 @@ class ASTCRegressor(PlanRegressor, _ASTC):
         Levels of nodes, 1 or more; 3 is seven nodes.
     soft : bool, default=False
         Whether rows go both ways in training; predictions go one way.
-    dictionary : None, Trees, Plan or estimator, default=None
-        The learners that are weighed: the raw features (None), or trees: what `import_trees` or `tree_dictionary`
-        gives, a plan, or a model of boosted trees, which is fitted first unless it is fitted already.
+    dictionary : None, "trees", Trees, Plan or estimator, default=None
+        The learners that are weighed: the raw features (None), trees of mixed depth grown on the same rows
+        ("trees", see `tree_dictionary`), what `import_trees` gives, a plan, or a model of boosted trees, which is
+        fitted first unless it is fitted already.
     temperature : float, default=0.1
         Softness of `soft` gates in standard deviations of y, above 0.
     threshold : {"otsu", "half"}, default="otsu"
@@ -429,9 +430,10 @@ class ASTCClassifier(PlanClassifier, _ASTC):
         Levels of nodes, 1 or more; 3 is seven nodes.
     soft : bool, default=False
         Whether rows go both ways in training; predictions go one way.
-    dictionary : None, Trees, Plan or estimator, default=None
-        The learners that are weighed: the raw features (None), or trees: what `import_trees` or `tree_dictionary`
-        gives, a plan, or a model of boosted trees, which is fitted first unless it is fitted already.
+    dictionary : None, "trees", Trees, Plan or estimator, default=None
+        The learners that are weighed: the raw features (None), trees of mixed depth grown on the same rows
+        ("trees", see `tree_dictionary`), what `import_trees` gives, a plan, or a model of boosted trees, which is
+        fitted first unless it is fitted already.
     temperature : float, default=0.1
         Softness of `soft` gates in standard deviations of y, above 0.
     threshold : {"otsu", "half"}, default="otsu"

@@ -295,9 +295,10 @@ class CronusRegressor(PlanRegressor, _Cronus):
         λ, 0 or more: the price of a unit of cost, in units of the mean of ½(y − f)².
     n_stages : int, default=10
         Stages tried, 1 or more; those that reject nobody are taken out.
-    dictionary : None, Trees, Plan or estimator, default=None
-        The learners that are weighed: the raw features (None), or trees: what `import_trees` or `tree_dictionary`
-        gives, a plan, or a model of boosted trees, which is fitted first unless it is fitted already.
+    dictionary : None, "trees", Trees, Plan or estimator, default=None
+        The learners that are weighed: the raw features (None), trees of mixed depth grown on the same rows
+        ("trees", see `tree_dictionary`), what `import_trees` gives, a plan, or a model of boosted trees, which is
+        fitted first unless it is fitted already.
     rho : float, default=0.001
         ρ, 0 or more: a penalty on the weights of every stage, in units of the standard deviation of y, times the
         share of rows that comes to the stage.
@@ -415,9 +416,10 @@ class CronusClassifier(TwoClasses, _Cronus):
         Stages tried, 1 or more; those that reject nobody are taken out.
     class_weight : dict, "balanced" or None, default=None
         Weights of classes in the loss, as in scikit-learn; never in the cost.
-    dictionary : None, Trees, Plan or estimator, default=None
-        The learners that are weighed: the raw features (None), or trees: what `import_trees` or `tree_dictionary`
-        gives, a plan, or a model of boosted trees, which is fitted first unless it is fitted already.
+    dictionary : None, "trees", Trees, Plan or estimator, default=None
+        The learners that are weighed: the raw features (None), trees of mixed depth grown on the same rows
+        ("trees", see `tree_dictionary`), what `import_trees` gives, a plan, or a model of boosted trees, which is
+        fitted first unless it is fitted already.
     rho : float, default=0.001
         ρ, 0 or more: a penalty on the weights of every stage, in units of the standard deviation of y, times the
         share of rows that comes to the stage.

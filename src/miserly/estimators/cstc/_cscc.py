@@ -46,9 +46,10 @@ class CSCCClassifier(PlanClassifier, GraphEstimator):
         Stages tried, 1 or more.
     class_weight : dict, "balanced" or None, default=None
         Weights of classes in the loss, as in scikit-learn; never in the cost.
-    dictionary : None, Trees, Plan or estimator, default=None
-        The learners that are weighed: the raw features (None), or trees: what `import_trees` or `tree_dictionary`
-        gives, a plan, or a model of boosted trees, which is fitted first unless it is fitted already.
+    dictionary : None, "trees", Trees, Plan or estimator, default=None
+        The learners that are weighed: the raw features (None), trees of mixed depth grown on the same rows
+        ("trees", see `tree_dictionary`), what `import_trees` gives, a plan, or a model of boosted trees, which is
+        fitted first unless it is fitted already.
     rho : float, default=0.001
         ρ, 0 or more: a penalty on all weights alike, in units of the standard deviation of y.
     steepness : "auto" or float, default="auto"

@@ -178,9 +178,10 @@ class CSTCRegressor(PlanRegressor, _CSTC):
         λ, 0 or more: the price of a unit of cost, in units of the mean of ½(y − f)².
     max_depth : int, default=3
         Levels of nodes, 1 to 10; 3 is seven nodes.
-    dictionary : None, Trees, Plan or estimator, default=None
-        The learners that are weighed: the raw features (None), or trees: what `import_trees` or `tree_dictionary`
-        gives, a plan, or a model of boosted trees, which is fitted first unless it is fitted already.
+    dictionary : None, "trees", Trees, Plan or estimator, default=None
+        The learners that are weighed: the raw features (None), trees of mixed depth grown on the same rows
+        ("trees", see `tree_dictionary`), what `import_trees` gives, a plan, or a model of boosted trees, which is
+        fitted first unless it is fitted already.
     rho : float, default=0.001
         ρ, 0 or more: a penalty on all weights alike, in units of the standard deviation of y.
     steepness : "auto" or float, default="auto"
@@ -250,9 +251,10 @@ class CSTCClassifier(PlanClassifier, _CSTC):
         λ, 0 or more: the price of a unit of cost, in units of the mean of ½(y − f)².
     max_depth : int, default=3
         Levels of nodes, 1 to 10; 3 is seven nodes.
-    dictionary : None, Trees, Plan or estimator, default=None
-        The learners that are weighed: the raw features (None), or trees: what `import_trees` or `tree_dictionary`
-        gives, a plan, or a model of boosted trees, which is fitted first unless it is fitted already.
+    dictionary : None, "trees", Trees, Plan or estimator, default=None
+        The learners that are weighed: the raw features (None), trees of mixed depth grown on the same rows
+        ("trees", see `tree_dictionary`), what `import_trees` gives, a plan, or a model of boosted trees, which is
+        fitted first unless it is fitted already.
     rho : float, default=0.001
         ρ, 0 or more: a penalty on all weights alike, in units of the standard deviation of y.
     steepness : "auto" or float, default="auto"
