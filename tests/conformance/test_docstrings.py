@@ -17,6 +17,10 @@ import miserly
 PACKAGES = [name for name in miserly.__all__ if inspect.ismodule(getattr(miserly, name))] + ["estimators"]
 HEADINGS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Examples", "References", "Notes", "See Also")
 LATER = [
+    "miserly.Advice",
+    "miserly.AutoMiserClassifier",
+    "miserly.AutoMiserRanker",
+    "miserly.AutoMiserRegressor",
     "miserly.BinnedDataset",
     "miserly.CostTable",
     "miserly.Extractor",
@@ -41,7 +45,6 @@ LATER = [
     "miserly.datasets.write_csv",
     "miserly.distributed.DaskBackend",
     "miserly.distributed.Traffic",
-    "miserly.frontier",
     "miserly.import_trees",
     "miserly.plan.Dictionary",
     "miserly.plan.Gate",
