@@ -37,6 +37,7 @@ LATER = [
     "miserly.datasets.CsvStream",
     "miserly.datasets.LetorStream",
     "miserly.datasets.ParquetStream",
+    "miserly.datasets.TableProblem",
     "miserly.datasets.from_frame",
     "miserly.datasets.hospital_csv",
     "miserly.datasets.read_csv",
@@ -81,9 +82,13 @@ LATER = [
     "miserly.report.save_run",
     "miserly.report.write_report",
     "miserly.runtime.Answer",
+    "miserly.runtime.Call",
+    "miserly.runtime.Candidate",
+    "miserly.runtime.Pair",
     "miserly.runtime.Profile",
     "miserly.runtime.Ranking",
     "miserly.runtime.readers",
+    "miserly.serve.Application",
     "miserly.serve.Canary",
     "miserly.serve.read_canaries",
     "miserly.serve.serve",
@@ -105,18 +110,9 @@ def public():
 
 def is_base(kind):
     """Classes that only others build on, exceptions and protocols: they have no parameters of their own."""
-    own = inspect.isabstract(kind) or issubclass(kind, BaseException) or getattr(kind, "_is_protocol", False)
-    return own or (hasattr(kind, "plan_") is False and "__init__" not in kind.__dict__ and not dataclass_like(kind))
-
-
-def dataclass_like(kind):
-    return "__dataclass_fields__" in kind.__dict__ or hasattr(kind, "__struct_fields__") or inherited_init(kind)
-
-
-def inherited_init(kind):
-    """An estimator whose parameters stand in a private base class."""
-    init = kind.__init__
-    return inspect.isfunction(init) and init.__qualname__.split(".")[0].startswith("_")
+    if inspect.isabstract(kind) or issubclass(kind, BaseException) or getattr(kind, "_is_protocol", False):
+        return True
+    return parameters(kind) == ["args", "kwargs"] or (parameters(kind) == [] and "__init__" not in kind.__dict__)
 
 
 def sections(text):
