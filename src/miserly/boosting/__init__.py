@@ -14,6 +14,7 @@ from miserly.boosting._checkpoint import Checkpoint
 from miserly.boosting._exact import mean_of_sums as mean_of_sums
 from miserly.boosting._grower import Grower
 from miserly.boosting._importing import import_trees
+from miserly.boosting._loss_registry import LossContext, loss_names, make_loss, register_loss
 from miserly.boosting._losses import LogLoss, Loss, SoftmaxLoss, SquaredHingeLoss, SquaredLoss, SummedLoss
 from miserly.boosting._losses import is_steady as is_steady
 from miserly.boosting._lost import BackendLostError, RowsLostError
@@ -40,6 +41,7 @@ __all__ = [
     "LocalBackend",
     "LogLoss",
     "Loss",
+    "LossContext",
     "ModelPricing",
     "NodeSums",
     "Pricing",
@@ -62,6 +64,9 @@ __all__ = [
     "fetch",
     "import_trees",
     "is_remote",
+    "loss_names",
+    "make_loss",
+    "register_loss",
     "traverse_binned",
     "tree_table",
     "weight_unit",

@@ -134,7 +134,7 @@ class BinnedDataset:
         return self.data.n_rows, self.data.n_features
 
     def blocks(self, features: Any) -> Iterator[tuple[slice, np.ndarray]]:
-        """The rows as numbers in their bins, block by block, for these features; zero for others."""
+        """The rows as numbers in their bins, block by block, for these features; zero in all others."""
         size = max(1, DECODED_CELLS // self.shape[1])
         for first in range(0, len(self), size):
             rows = slice(first, min(first + size, len(self)))
@@ -272,7 +272,7 @@ class _Sample:
         self.n_rows += len(X)
 
     def _take(self, X: np.ndarray, number: int) -> None:
-        """Rows from `number` on, not more than the sample; what can no longer be among the smallest is dropped."""
+        """Rows from `number` on, not more than the sample; what can be among the smallest no more is dropped."""
         h = hashes(number, number + len(X))
         if self._held + len(X) > len(self._rows):
             self._keep_smallest()

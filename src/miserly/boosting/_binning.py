@@ -14,9 +14,9 @@ from miserly.kernels import binning as kernels
 from miserly.kernels.histograms import LANES, MISSING
 from miserly.kernels.threads import n_threads
 
-COLUMNS_AT_ONCE, ROWS_AT_ONCE = 16, 2048
-MAX_BINS = 255
-SAMPLE = 200_000
+COLUMNS_AT_ONCE, ROWS_AT_ONCE = 16, 2048  # a block of float64 that stays in the second cache
+MAX_BINS = 255  # a byte, less the value for missing
+SAMPLE = 200_000  # rows whose quantiles are the cuts: within 0.2 % of those of all rows
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class BinnedData:
         return cut
 
     def values(self, rows: slice, features: Iterable[int]) -> np.ndarray:
-        """Some rows as numbers that lie in their bins (the upper end of each), for these features; zero for others.
+        """Some rows as numbers that lie in their bins (the upper end of each), for these features; zero in all others.
 
         Trees that were grown on the same bins send them where they send the values themselves.
         """
@@ -95,7 +95,7 @@ def bin_data(X: Any, max_bins: int = MAX_BINS, sample: int | None = SAMPLE, n_jo
 
 
 def no_cuts(n_features: int) -> tuple[np.ndarray, np.ndarray]:
-    """Space for the cuts of each feature, and its number of bins."""
+    """Arrays for the cuts of each feature, and for its number of bins."""
     return np.full((n_features, MAX_BINS + 1), np.inf), np.zeros(n_features, np.int32)
 
 

@@ -26,7 +26,7 @@ LIGHTGBM_ZERO = float(np.float32(1e-35))
 
 
 def import_trees(model: Any) -> Trees:
-    """The trees of a fitted model as a dictionary for those learners that reweight trees (`dictionary=`).
+    """The trees of a fitted model as a dictionary for those learners that weigh trees again (`dictionary=`).
 
     `model` is a LightGBM or XGBoost booster or estimator, or a tree, a forest or gradient boosting of scikit-learn. The
     sum of the trees is the model's raw prediction (mean, log-odds; of a forest of classes, the share of the second);

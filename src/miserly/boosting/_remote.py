@@ -1,6 +1,6 @@
 """Data that are not in this process: which backend holds them is found by the package that their type is from.
 
-Backends live on a higher floor and are loaded only when such data are met.
+Backends live in a higher layer and are loaded only when such data are met.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def backend_for(X: Any) -> Any:
 
 
 def fetch(data: Any) -> Any:
-    """The data themselves, if they are remote and available."""
+    """The data themselves, computed here if they are remote."""
     return data.compute() if is_remote(data) else data
 
 

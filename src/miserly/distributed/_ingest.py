@@ -15,7 +15,7 @@ from miserly.distributed._source import CollectionSource, LocalSource, is_collec
 from miserly.distributed._timeouts import wait_for, workers
 from miserly.estimators import find_categories
 
-ATTEMPTS = 3
+ATTEMPTS = 3  # to read lost partitions again
 UNKNOWN = "__UNKNOWN_CATEGORIES__"
 
 

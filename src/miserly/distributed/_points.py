@@ -15,7 +15,7 @@ from miserly.frontiers import Job, Point, WorkerDiedError
 from miserly.kernels.threads import threads
 
 logger = logging.getLogger(__name__)
-MOST_LOST = 3
+MOST_LOST = 3  # workers that one point may outlive: it is likely the point that kills them
 
 
 def points_on_cluster(

@@ -10,8 +10,8 @@ from distributed.scheduler import KilledWorker
 
 from miserly.boosting import BackendLostError, RowsLostError
 
-CHECK_SECONDS = 2.0
-PATIENCE = 20.0
+CHECK_SECONDS = 2.0  # between two looks at the workers: cheap, and soon enough for people
+PATIENCE = 20.0  # seconds for a worker that is busy compiling to respond
 GO_ON = "Then fit again: trees that were boosted are kept, and warm_start=True goes on from them."
 
 

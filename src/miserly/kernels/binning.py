@@ -36,22 +36,22 @@ def _has_run(values, length):
 
 
 @njit(cache=True, nogil=True)
-def _free_bins(values, max_bins, heavy):
+def _bins_left(values, max_bins, heavy):
     """Bins left for light values once each heavy value has its own and light ones before it are cut off; light rows."""
-    free = max_bins
+    n_left = max_bins
     light = 0
     inside = False
     i = 0
     while i < values.size:
         j = _run_end(values, i)
         if j - i >= heavy:
-            free -= 2 if inside else 1
+            n_left -= 2 if inside else 1
             inside = False
         else:
             light += j - i
             inside = True
         i = j
-    return free, light
+    return n_left, light
 
 
 @njit(cache=True, nogil=True)
@@ -62,13 +62,13 @@ def find_cuts(values, max_bins, cuts):
     get a bin each; a value heavier than the mean bin gets its own, as long as there are bins enough.
     """
     n = values.size
-    heavy, free, light = 1, max_bins, n
+    heavy, n_left, light = 1, max_bins, n
     if _more_than(values, max_bins):
         heavy = -(-n // max_bins)
         if _has_run(values, heavy):
-            free, light = _free_bins(values, max_bins, heavy)
-        if free < 1:
-            heavy, free, light = n + 1, max_bins, n
+            n_left, light = _bins_left(values, max_bins, heavy)
+        if n_left < 1:
+            heavy, n_left, light = n + 1, max_bins, n
     some_heavy = heavy == 1 or light < n
 
     n_cuts = 0
@@ -77,19 +77,19 @@ def find_cuts(values, max_bins, cuts):
     i = 0
     while i < n:
         if not some_heavy:
-            i = seen = max(i, -(-(passed + 1) * n // free) - 1)
+            i = seen = max(i, -(-(passed + 1) * n // n_left) - 1)
         j = _run_end(values, i)
         if j == n or n_cuts == max_bins - 1:
             break
         is_heavy = j - i >= heavy
         if not is_heavy:
             seen += j - i
-        full = seen * free >= (passed + 1) * light
+        full = seen * n_left >= (passed + 1) * light
         if is_heavy or full or _run_end(values, j) - j >= heavy:
             middle = values[i] + (values[j] - values[i]) / 2
             cuts[n_cuts] = middle if middle < values[j] else values[i]
             n_cuts += 1
-            passed = seen * free // light if light else 0
+            passed = seen * n_left // light if light else 0
         i = j
     return n_cuts
 

@@ -3,8 +3,8 @@
 import numpy as np
 from numba import njit
 
-N_EXPONENTS = 2048
-LOW_BITS = 26
+N_EXPONENTS = 2048  # of a float64
+LOW_BITS = 26  # half of a mantissa of 53: sums of 2²⁴ halves fit a float's mantissa
 _MANTISSA = np.int64((1 << 52) - 1)
 _LEADING = np.int64(1 << 52)
 _LOW = np.int64((1 << LOW_BITS) - 1)

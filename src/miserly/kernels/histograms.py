@@ -14,17 +14,17 @@ from numba.extending import intrinsic
 
 from miserly.kernels.compiling import inner
 
-COUNT_BITS = 24
+COUNT_BITS = 24  # rows up to 16.7 million; the other 40 bits hold the sum of gradients
 COUNT_MASK = (1 << COUNT_BITS) - 1
-N_BINS = 256
-MISSING = 255
-LANES = 8
+N_BINS = 256  # the values of a byte
+MISSING = 255  # the last byte
+LANES = 8  # bytes of a word
 BYTE = np.uint64(255)
-FEW_LANES = 3
-AHEAD = 40
+FEW_LANES = 3  # up to this many features of a tile are counted one by one: three passes cost less than a whole tile
+AHEAD = 40  # rows: at 0.4 ns per update and eight updates a row, as long as memory takes to answer
 DENSE = 3  # every third row or more: the processor guesses what is read next
-TINY = 1e-300
-NEAR_HALF = 1e-6
+TINY = 1e-300  # no division by zero where a side is empty
+NEAR_HALF = 1e-6  # of a quantum: closer to a half, rounding errors would decide
 MOST_WHOLE = 2.0**40  # whole numbers of this size leave bits for a remainder
 
 
@@ -168,7 +168,7 @@ def shift(histograms, counted, of_counted, by):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _scan(histogram, start, last, total, min_rows, spread, rows, gain):
+def _scan(histogram, start, last, total, min_rows, contrast, rows, gain):
     """Best cut of one histogram, given what already lies on the left: n times its gain, and its bin (-1: none).
 
     With n = n_L + n_R, G_L²/n_L + G_R²/n_R − G²/n = (n·G_L − n_L·G)² / (n·n_L·n_R); the bracket is exact in int64.
@@ -180,10 +180,10 @@ def _scan(histogram, start, last, total, min_rows, spread, rows, gain):
     for b in range(last):
         left += histogram[b]
         n_left = left & COUNT_MASK
-        spread[b] = float(n * (left >> COUNT_BITS) - n_left * g)
+        contrast[b] = float(n * (left >> COUNT_BITS) - n_left * g)
         rows[b] = float(n_left)
     for b in range(last):
-        gain[b] = spread[b] * spread[b] / (rows[b] * (float(n) - rows[b]) + TINY)
+        gain[b] = contrast[b] * contrast[b] / (rows[b] * (float(n) - rows[b]) + TINY)
     least, most = float(max(min_rows, (start & COUNT_MASK) + 1)), float(n - min_rows)
     best = -1.0
     best_bin = -1
@@ -244,8 +244,8 @@ def _scan_lanes(lanes, n_gradients, start, last, totals, total_weight, min_rows,
             left += lanes[lane, b]
             weight += lanes[of_weights, b]
             w = float(weight) if weighted else float(weight & COUNT_MASK)
-            spread = total_weight * float(left >> shift) - w * g
-            gain[b] += spread * spread / (w * (total_weight - w) + TINY)
+            contrast = total_weight * float(left >> shift) - w * g
+            gain[b] += contrast * contrast / (w * (total_weight - w) + TINY)
     best = -1.0
     best_bin = -1
     left = start[0]

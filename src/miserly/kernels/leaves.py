@@ -8,7 +8,7 @@ from numba import njit, prange
 
 from miserly.kernels.trees import BLOCK, block_leaves
 
-WIDE_BLOCK = 1024
+WIDE_BLOCK = 1024  # rows whose scores stay in the first cache while trees are added
 
 
 @njit(cache=True, nogil=True, parallel=True)

@@ -9,7 +9,7 @@ may run for several rows at once without changing a bit.
 import numpy as np
 from numba import njit, prange
 
-BLOCK = 64
+BLOCK = 64  # rows whose kernel values are made together: a product of matrices, not of vectors
 RBF, POLYNOMIAL = 0, 1
 LOG2_E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10

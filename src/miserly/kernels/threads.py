@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 import numba
 
-WORTH_A_THREAD = 1 << 20
-ROWS_AT_ONCE = 256
+WORTH_A_THREAD = 1 << 20  # cells: below, a second thread saves less than it costs
+ROWS_AT_ONCE = 256  # enough work for a thread that is started for it
 
 
 def n_threads(n_jobs: int | None) -> int:

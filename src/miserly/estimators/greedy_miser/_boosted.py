@@ -35,6 +35,7 @@ from miserly.boosting import (
     bin_data,
     boost,
     is_remote,
+    loss_names,
 )
 from miserly.costs import CostTable
 from miserly.estimators._base import PlanEstimator, as_codes, check_eval_set, constraints, find_categories, row_weights
@@ -70,7 +71,7 @@ class BoostedEstimator(PlanEstimator):
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
         "n_jobs": constraints.N_JOBS,
-        "loss": [constraints.one_of("auto"), LOSS],
+        "loss": [constraints.one_of(*loss_names("regression")), LOSS],
     }
 
     def fit(

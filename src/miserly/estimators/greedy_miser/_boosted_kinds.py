@@ -13,12 +13,12 @@ from miserly.boosting import (
     BinnedData,
     BinnedDataset,
     Boosted,
-    LambdaRankLoss,
-    LogLoss,
     Loss,
-    SoftmaxLoss,
+    LossContext,
     SquaredHingeLoss,
     SquaredLoss,
+    loss_names,
+    make_loss,
 )
 from miserly.estimators._base import PlanClassifier, PlanRegressor, check_eval_set, constraints
 from miserly.estimators.greedy_miser._boosted import LOSS, BoostedEstimator
@@ -37,7 +37,8 @@ class BoostedRegressor(PlanRegressor, BoostedEstimator):
         self.plan_ = self._plan(boosted, costs)
 
     def _loss_and_target(self, y: np.ndarray) -> tuple[Loss, np.ndarray]:
-        return (SquaredLoss() if isinstance(self.loss, str) else self.loss), self._as_numbers(y)
+        loss = make_loss("regression", self.loss) if isinstance(self.loss, str) else self.loss
+        return loss, self._as_numbers(y)
 
 
 class BoostedClassifier(PlanClassifier, BoostedEstimator):
@@ -49,7 +50,7 @@ class BoostedClassifier(PlanClassifier, BoostedEstimator):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BoostedEstimator._parameter_constraints,
-        "loss": [constraints.one_of("auto", "squared_hinge"), LOSS],
+        "loss": [constraints.one_of(*loss_names("classification")), LOSS],
     }
 
     def _learn(self, X: Any, y: np.ndarray, weight: np.ndarray | None, eval_set: Any, **how: Any) -> None:
@@ -81,12 +82,8 @@ class BoostedClassifier(PlanClassifier, BoostedEstimator):
         classes = self._find_classes(y)
         n_classes = len(classes)
         n_outputs = 1 if n_classes == 2 else n_classes
-        if self.loss == "squared_hinge":
-            loss: Loss = SquaredHingeLoss(n_classes)
-        elif isinstance(self.loss, str):
-            loss = LogLoss() if n_outputs == 1 else SoftmaxLoss(n_outputs)
-        else:
-            loss = self.loss
+        named = isinstance(self.loss, str)
+        loss: Loss = make_loss("classification", self.loss, LossContext(n_classes)) if named else self.loss
         if loss.n_outputs != n_outputs:
             raise ValueError(
                 f"{n_classes} classes need {n_outputs} scores, {type(loss).__name__} gives {loss.n_outputs}."
@@ -103,7 +100,7 @@ class BoostedRanker(PlanRegressor, BoostedEstimator):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BoostedEstimator._parameter_constraints,
-        "loss": [constraints.one_of("squared", "lambdarank")],
+        "loss": [constraints.one_of(*loss_names("ranking"))],
         "metric": [str],
     }
 
@@ -132,7 +129,7 @@ class BoostedRanker(PlanRegressor, BoostedEstimator):
             X, y, weight, query = X[present], y[present], weight[present], query[present]
         if self.loss == "lambdarank" and y.min() < 0:
             raise ValueError(f"lambdarank needs grades of 0 or more, got {y.min():g}. Map the labels first.")
-        loss: Loss = LambdaRankLoss(query) if self.loss == "lambdarank" else SquaredLoss()
+        loss = make_loss("ranking", self.loss, LossContext(qid=query))
         watch = self._watch(eval_set, loss)
         boosted, costs = self._boost(X, self._as_numbers(y), loss, weight, watch, binned, checkpoint)
         sign = -1.0 if get_metric(self.metric).greater_is_better else 1.0
