@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from functools import lru_cache
 from queue import Empty
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
-from miserly.plan import ListWalk, Plan, Walk
+from miserly.plan import ListWalk, Menu, Plan, Walk
 from miserly.runtime._answer import Answer, Ranking
 from miserly.runtime._breaker import Breaker
 from miserly.runtime._cache import Cache
@@ -26,19 +27,28 @@ Features = Mapping[str, Any]
 FindLoop = Callable[[], asyncio.AbstractEventLoop]
 Built = Generator[None, None, Request]
 LEFT_ALONE = CallOutcome(None, ConnectionError("left alone after repeated failures"))
+REMEMBERED = 1024  # budgets whose choice from a menu is kept
 SLICE = 0.002  # seconds of computing after which the event loop gets its chance
 
 
+class Chosen(NamedTuple):
+    """The plan that answers a request, the cap under which it runs, and its extractors."""
+
+    plan: Plan
+    cap: float | None
+    extractors: ExtractorSet
+
+
 class OnDemand:
-    """Runs a plan with extractors: buys what the plan asks for, within a budget and a deadline.
+    """Runs a plan or a menu with extractors: buys what the plan asks for, within a budget and a deadline.
 
     No error of an extractor reaches the caller: every answer has a value and the reason why it stopped. Close the
     runner, or use it in a `with` statement, to end its threads.
 
     Parameters
     ----------
-    plan : Plan
-        What decides.
+    plan : Plan or Menu
+        What decides. Of a menu, the budget of each request chooses the plan.
     extractors : iterable of Extractor
         Functions for everything that the plan may buy; checked here.
     failures : int, default 8
@@ -52,7 +62,9 @@ class OnDemand:
     Attributes
     ----------
     plan : Plan
-        The plan that it runs.
+        The plan that it runs; of a menu, the one without a cap.
+    menu : Menu or None
+        The menu that it runs, if it is one.
 
     Examples
     --------
@@ -70,19 +82,26 @@ class OnDemand:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: Plan | Menu,
         extractors: Iterable[Extractor],
         *,
         failures: int = 8,
         recovery: float = 30.0,
         clock: Clock = REAL,
     ) -> None:
-        self.plan = plan
-        self._extractors = ExtractorSet(plan, extractors)
+        self.menu = plan if isinstance(plan, Menu) else None
+        self.plan = plan.choose().plan if isinstance(plan, Menu) else plan
+        given = list(extractors)
+        plans = [self.plan] if self.menu is None else list(self.menu.plans)
+        self._sets = [ExtractorSet(p, given) for p in plans]
+        self._alone = Chosen(plans[0], None, self._sets[0])
+        self._from_menu = lru_cache(REMEMBERED)(self._choose_from_menu)
         self._clock, self._now = clock, clock.now
-        self._breakers = {e.name: Breaker(failures, recovery, clock.now) for e in self._extractors.extractors}
+        names = {e.name for known in self._sets for e in known.extractors}
+        self._breakers = {e.name: Breaker(failures, recovery, clock.now) for e in given if e.name in names}
         self._workers = Workers(clock)
-        _warm_up(plan)
+        for p in plans:
+            _warm_up(p)
 
     # ---- asking ---------------------------------------------------------------------------------------------------
 
@@ -108,7 +127,7 @@ class OnDemand:
             The value, its cost and the reason why it stopped.
         """
         session = self._session(row, budget, given)
-        if deadline is None and self._extractors.is_plain:
+        if deadline is None and session.extractors.is_plain:
             session.call_plain(self._breakers)
             if not session.done:
                 self._call_inline(session)
@@ -274,12 +293,22 @@ class OnDemand:
 
     # ---- requests -------------------------------------------------------------------------------------------------
 
+    def _choose(self, budget: float | None) -> Chosen:
+        """The plan that answers under a budget, and the cap that it keeps."""
+        return self._alone._replace(cap=budget) if self.menu is None else self._from_menu(budget)
+
+    def _choose_from_menu(self, budget: float | None) -> Chosen:
+        assert self.menu is not None
+        choice = self.menu.choose(budget)
+        return Chosen(choice.plan, choice.cap, self._sets[choice.number])
+
     def _session(self, row: Any, budget: float | None, given: Features | None) -> Session:
-        session = Session(self._extractors, row, self._now)
-        known = self._extractors.given(given) if given else NOTHING_GIVEN
-        values = session.first_values(known) if known.values or self._extractors.batch(0, 0).extractors else {}
-        limit = -1.0 if self._is_lost(session) else budget
-        session.begin(self.plan.start(limit, values, self._out_of_reach(), known.owned))
+        plan, cap, extractors = self._choose(budget)
+        session = Session(extractors, row, self._now)
+        known = extractors.given(given) if given else NOTHING_GIVEN
+        values = session.first_values(known) if known.values or extractors.batch(0, 0).extractors else {}
+        limit = -1.0 if _is_lost(session, plan) else cap
+        session.begin(plan.start(limit, values, self._out_of_reach(plan), known.owned))
         return session
 
     def _list_request(
@@ -293,44 +322,36 @@ class OnDemand:
         """Begin the documents one by one, with a pause after each; those after the deadline get no values at all."""
         began = self._now()
         until = end_of(began, deadline)
-        walks: ListWalk = self.plan.start_list(0, budget)
+        plan, cap, extractors = self._choose(budget)
+        walks: ListWalk = plan.start_list(0, cap)
         open_gates = walks.open_gates
-        limit, unavailable = math.inf if budget is None else float(budget), self._out_of_reach()
+        limit, unavailable = math.inf if cap is None else float(cap), self._out_of_reach(plan)
         sessions, late = [], None
         for document, features in _each(documents, given):
-            session = Session(self._extractors, Pair(query, document), self._now)
+            session = Session(extractors, Pair(query, document), self._now)
             sessions.append(session)
-            known = self._extractors.given(features) if features else NOTHING_GIVEN
+            known = extractors.given(features) if features else NOTHING_GIVEN
             if session.began >= until:
-                late = late or self._late_walk()
+                late = late or _late_walk(plan)
                 session.begin(late)
             else:
                 values = session.first_values(known)
-                if self._is_lost(session):
-                    session.begin(self.plan.start(-1.0, values, owned=known.owned))
+                if _is_lost(session, plan):
+                    session.begin(plan.start(-1.0, values, owned=known.owned))
+                elif plan.by_query:
+                    walks.walks.append(Walk(plan, limit, values, unavailable, known.owned, in_list=True))
+                    session.begin(walks.walks[-1])
                 else:
-                    walk = Walk(self.plan, limit, values, unavailable, known.owned, in_list=True)
-                    session.begin(walk)
-                    walks.walks.append(walk)
+                    session.begin(plan.start(limit, values, unavailable, known.owned))
             yield
         if self._now() < until:
             open_gates()
         return Request(sessions, began, self._now, deadline, open_gates)
 
-    def _late_walk(self) -> Walk:
-        """The walk of all documents that nobody looked at before the time was up: it buys nothing and calls nothing."""
-        walk = self.plan.start(-1.0, dict.fromkeys(self.plan.known_at_first(0), math.nan))
-        walk.stopped = "deadline"
-        return walk
-
-    def _is_lost(self, session: Session) -> bool:
-        """Whether a linear plan lacks what was to be free: then it buys nothing, and its constant answers."""
-        return session.lacks_free and not self.plan.can_miss
-
-    def _out_of_reach(self) -> list[str]:
+    def _out_of_reach(self, plan: Plan) -> list[str]:
         """The acquisitions that nobody may try now."""
         shut = [name for name, breaker in self._breakers.items() if breaker.is_open and breaker.is_shut]
-        return [name for name in shut if name in self.plan.costs.prices]
+        return [name for name in shut if name in plan.costs.prices]
 
     # ---- drivers --------------------------------------------------------------------------------------------------
 
@@ -453,6 +474,18 @@ class OnDemand:
     def _expire(self, request: Request) -> None:
         for call in request.expire():
             self._breakers[call.extractor.name].count(False, "timeout")
+
+
+def _late_walk(plan: Plan) -> Walk:
+    """The walk of all documents that nobody looked at before the time was up: it buys nothing and calls nothing."""
+    walk = plan.start(-1.0, dict.fromkeys(plan.known_at_first(0), math.nan))
+    walk.stopped = "deadline"
+    return walk
+
+
+def _is_lost(session: Session, plan: Plan) -> bool:
+    """Whether a linear plan lacks what was to be free: then it buys nothing, and its constant answers."""
+    return session.lacks_free and not plan.can_miss
 
 
 def _count(breaker: Breaker, outcome: CallOutcome) -> None:

@@ -13,7 +13,7 @@ from litestar import Litestar, MediaType, Request, Response, get
 from litestar.datastructures import State
 from litestar.exceptions import HTTPException
 
-from miserly.plan import Plan
+from miserly.plan import Menu, Plan
 from miserly.runtime import REAL, Clock, Extractor
 from miserly.serve import _openapi as openapi
 from miserly.serve._body import Bodies, ClientGoneError, Receive
@@ -110,7 +110,7 @@ class Application(Litestar):
 
 
 def create_app(
-    plan: Plan,
+    plan: Plan | Menu,
     extractors: Iterable[Extractor] | None = None,
     *,
     read_row: Callable[[Any], Any] | None = None,
@@ -132,8 +132,8 @@ def create_app(
 
     Parameters
     ----------
-    plan : Plan
-        What decides.
+    plan : Plan or Menu
+        What decides; of a menu, the budget of each request chooses the plan.
     extractors : iterable of Extractor or None, default None
         What it calls; None: rows bring their features.
     read_row : callable or None, default None
@@ -210,7 +210,7 @@ def _routes(pool: RunnerPool, telemetry: Telemetry) -> list[Any]:
 
     @get("/v1/plan", sync_to_thread=False)
     def shown_plan() -> Response[bytes]:
-        return _json(pool, msgspec.json.encode(openapi.plan(pool.active.plan)))
+        return _json(pool, msgspec.json.encode(openapi.plan(pool.active.plan, pool.active.menu)))
 
     @get("/healthz", media_type=MediaType.TEXT, sync_to_thread=False)
     def healthz() -> str:
@@ -232,7 +232,7 @@ def _routes(pool: RunnerPool, telemetry: Telemetry) -> list[Any]:
 
     @get("/", media_type=MediaType.HTML, sync_to_thread=False)
     def page() -> str:
-        return openapi.page(pool.active.plan.summary())
+        return openapi.page(openapi.summary(pool.active.plan, pool.active.menu))
 
     return [shown_plan, healthz, readyz, metrics, openapi_json, page]
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from miserly import __version__
-from miserly.plan import Plan
+from miserly.plan import Menu, Plan
 from miserly.serve._messages import ErrorAnswer, PredictAnswer, PredictRequest, RankAnswer, RankRequest
 
 LIMIT_HEADERS = {
@@ -89,22 +89,30 @@ def page(summary: str) -> str:
     )
 
 
-def plan(plan: Plan) -> dict[str, Any]:
+def summary(plan: Plan, menu: Menu | None) -> str:
+    """What is served, in words."""
+    return plan.summary() if menu is None else menu.describe()
+
+
+def plan(plan: Plan, menu: Menu | None = None) -> dict[str, Any]:
     """A plan as clients see it: what it may buy, at which price, for which features."""
     costs = plan.costs
-    used = [costs.features[f] for f in plan.used_features]
+    plans = [plan] if menu is None else menu.plans
+    used = sorted({f for p in plans for f in p.used_features})
+    names = [costs.features[f] for f in used]
     serves: dict[str, list[str]] = {}
-    for feature in used:
+    for feature in names:
         for acquisition in costs.needs[feature]:
             serves.setdefault(acquisition, []).append(feature)
     return {
-        "summary": plan.summary(),
+        "summary": summary(plan, menu),
         "unit": costs.unit,
         "charge": plan.charge,
         "classes": None if plan.classes is None else plan.classes.tolist(),
-        "features": used,
+        "features": names,
         "acquisitions": [{"name": a, "price": costs.prices[a], "features": fs} for a, fs in serves.items()],
         "evaluation": costs.evaluation_text,
-        "most_expensive": plan.most_expensive,
-        "by_query": plan.by_query,
+        "most_expensive": max(p.most_expensive for p in plans),
+        "by_query": any(p.by_query for p in plans),
+        "n_plans": len(plans),
     }

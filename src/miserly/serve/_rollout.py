@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from miserly.plan import Plan
+from miserly.plan import Menu, Plan, load_menu, load_plan
 from miserly.runtime import OnDemand
 
 
@@ -44,11 +45,13 @@ def read_canaries(path: str | Path) -> list[Canary]:
         raise ValueError(f"Canary file '{path}': {error}. Each line is an object with 'row' and 'value'.") from None
 
 
-def check_compatible(served: Plan, new: Plan, needs_features: bool) -> None:
-    """Refuse a plan that clients of the served one could not use: other features to send, other answers to read."""
+def check_compatible(at_work: Plan | Menu, coming: Plan | Menu, needs_features: bool) -> None:
+    """Refuse a plan that clients of the one at work could not use: other features to send, other answers to read."""
+    (served, *_), new_plans = _plans(at_work), _plans(coming)
+    new = new_plans[0]
     if needs_features:
         known = set(served.costs.features)
-        more = sorted(new.costs.features[f] for f in new.used_features if new.costs.features[f] not in known)
+        more = sorted({new.costs.features[f] for plan in new_plans for f in plan.used_features} - known)
         if more:
             raise ValueError(
                 f"It looks at {len(more)} features that clients do not send, such as {more[0]!r}. "
@@ -64,6 +67,10 @@ def check_compatible(served: Plan, new: Plan, needs_features: bool) -> None:
             f"Its prices are in {new.costs.unit!r}, budgets of clients in {served.costs.unit!r}: "
             "restart the server if that is meant."
         )
+
+
+def _plans(plan: Plan | Menu) -> Sequence[Plan]:
+    return plan.plans if isinstance(plan, Menu) else [plan]
 
 
 async def check_canaries(runner: OnDemand, canaries: Sequence[Canary]) -> None:
@@ -89,3 +96,13 @@ def _short(classes: list[Any] | None) -> str:
     if classes is None:
         return "none"
     return ", ".join(map(repr, classes[:5])) + (" …" if len(classes) > 5 else "")
+
+
+def load_plan_or_menu(path: str | Path) -> Plan | Menu:
+    """Read a plan file or a menu file, whichever it is."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            is_menu = "menu.json" in archive.namelist()
+    except (OSError, zipfile.BadZipFile):
+        is_menu = False
+    return load_menu(path) if is_menu else load_plan(path)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -22,18 +22,19 @@ UNREAD: Any = object()
 
 
 class RowCheck:
-    """What a plan may look at: features by name, each with a number, null for a missing value, or a category.
+    """What plans may look at: features by name, each with a number, null for a missing value, or a category.
 
     Parameters
     ----------
-    plan : Plan
-        Knows its features, whether it can miss values, and its categories.
+    plans : sequence of Plan
+        Know their features, whether they can miss values, and their schema.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plans: Sequence[Plan]) -> None:
+        plan = plans[0]
         self._known = frozenset(plan.costs.features)
-        self._used = frozenset(plan.costs.features[f] for f in plan.used_features)
-        self._can_miss = plan.can_miss
+        self._used = frozenset(plan.costs.features[f] for p in plans for f in p.used_features)
+        self._can_miss = all(p.can_miss for p in plans)
         self._schema = plan.schema
         self._aside = frozenset(() if plan.schema is None else (plan.schema.id, plan.schema.label, *plan.schema.drop))
 

@@ -19,12 +19,12 @@ from typing import Any
 
 import uvicorn
 
-from miserly.plan import PlanFileError, load_plan
+from miserly.plan import PlanFileError
 from miserly.runtime import Extractor
 from miserly.serve._app import create_app
 from miserly.serve._metrics import Telemetry
 from miserly.serve._protocol import limited_protocol, quiet_about_descriptors
-from miserly.serve._rollout import read_canaries
+from miserly.serve._rollout import load_plan_or_menu, read_canaries
 from miserly.serve._runner_pool import RunnerPool
 from miserly.serve._watchdog import LoopWatchdog, end_by
 
@@ -57,7 +57,7 @@ def serve(
     Parameters
     ----------
     path : str or Path
-        The plan file.
+        The plan file, or a menu file: then the budget of each request chooses the plan.
     extractors : iterable of Extractor or None, default None
         What the plan calls; None: rows bring their features.
     host : str, default "127.0.0.1"
@@ -81,7 +81,7 @@ def serve(
     mark = _mark(Path(path))
     hosts = {name.lower() for name in allow_host}
     app = create_app(
-        load_plan(path),
+        load_plan_or_menu(path),
         extractors,
         allowed_hosts=hosts if hosts or _is_loopback(host) else None,
         canaries=[] if canary is None else read_canaries(canary),
@@ -183,7 +183,7 @@ async def follow(
         seen = mark
         try:
             _check_regular(path)
-            await pool.take_over(await asyncio.to_thread(load_plan, path))
+            await pool.take_over(await asyncio.to_thread(load_plan_or_menu, path))
         except Exception as error:
             telemetry.reload("refused")
             log.error("The new plan is not taken: %s The old one stays.", error)

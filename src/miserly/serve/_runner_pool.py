@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from time import perf_counter
 
-from miserly.plan import Plan
+from miserly.plan import Menu, Plan
 from miserly.runtime import REAL, Clock, Extractor, OnDemand, readers
 from miserly.serve._admission import Admission
 from miserly.serve._rollout import Canary, check_canaries, check_compatible
@@ -23,7 +23,7 @@ class ActivePlan:
 
     Parameters
     ----------
-    plan : Plan
+    plan : Plan or Menu
         What answers.
     extractors : sequence of Extractor or None
         What it calls; None: rows bring their features.
@@ -31,11 +31,11 @@ class ActivePlan:
         Where time comes from.
     """
 
-    def __init__(self, plan: Plan, extractors: Sequence[Extractor] | None, clock: Clock = REAL) -> None:
-        self.plan = plan
-        self.check = RowCheck(plan)
+    def __init__(self, plan: Plan | Menu, extractors: Sequence[Extractor] | None, clock: Clock = REAL) -> None:
+        self.check = RowCheck(plan.plans if isinstance(plan, Menu) else [plan])
         self.has_rows_at_hand = extractors is None
         self.runner = OnDemand(plan, readers(plan.costs) if extractors is None else extractors, clock=clock)
+        self.plan, self.menu = self.runner.plan, self.runner.menu
         self.in_flight = self.n_errors = 0
         self.is_retired = False
 
@@ -48,8 +48,8 @@ class RunnerPool:
 
     Parameters
     ----------
-    plan : Plan
-        The first plan.
+    plan : Plan or Menu
+        The first one.
     extractors : iterable of Extractor or None
         What all plans call; None: rows bring their features.
     max_in_flight : int
@@ -62,7 +62,7 @@ class RunnerPool:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: Plan | Menu,
         extractors: Iterable[Extractor] | None,
         max_in_flight: int,
         canaries: Sequence[Canary] = (),
@@ -96,14 +96,14 @@ class RunnerPool:
         if active.is_retired and not active.in_flight:
             self._close(active)
 
-    async def take_over(self, plan: Plan) -> None:
-        """Answer by another plan from now on.
+    async def take_over(self, plan: Plan | Menu) -> None:
+        """Answer by another plan or menu from now on.
 
         One that does not fit the extractors, that clients of the present plan could not ask, or that fails a canary
         is refused with a ValueError, and all stays as it is.
         """
         async with self._taking_over:
-            check_compatible(self.active.plan, plan, needs_features=self._extractors is None)
+            check_compatible(self.active.menu or self.active.plan, plan, needs_features=self._extractors is None)
             new = await self._clock.beside(lambda: ActivePlan(plan, self._extractors, self._clock))
             try:
                 await check_canaries(new.runner, self._canaries)
