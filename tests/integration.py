@@ -20,6 +20,7 @@ INTEGRATION = (
     "serve/test_serve_examples.py",
     "serve/test_serve_process.py",
     "serve/test_serve_stop.py",
+    "serve/test_serve_workers.py",
     "test_documentation.py",
     "test_release.py",
     "test_triage_example.py",

@@ -20,6 +20,7 @@ NAME = "MODULE:NAME"
 @click.option("--read-row", metavar=NAME, default=None, help="A function from a row's JSON to what extractors take.")
 @click.option("--host", default="127.0.0.1", show_default=True)
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0: one that is free.")
+@click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes on one socket.")
 @click.option("--budget", type=click.FloatRange(0), default=None, help="For requests that do not say.")
 @click.option("--deadline-ms", type=click.FloatRange(0), default=None, help="For requests that do not say.")
 @click.option("--max-in-flight", type=click.IntRange(1), default=256, show_default=True, help="The rest get a 503.")

@@ -222,9 +222,9 @@ def _routes(pool: RunnerPool, telemetry: Telemetry) -> list[Any]:
             return Response("shutting down", status_code=503, media_type=MediaType.TEXT)
         return Response("ready", media_type=MediaType.TEXT)
 
-    @get("/metrics", sync_to_thread=False)
-    def metrics() -> Response[bytes]:
-        return Response(telemetry.page(), media_type="text/plain; version=0.0.4")
+    @get("/metrics")
+    async def metrics() -> Response[bytes]:
+        return Response(await telemetry.whole_page(), media_type="text/plain; version=0.0.4")
 
     @get("/openapi.json", sync_to_thread=False)
     def openapi_json() -> Response[bytes]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from itertools import accumulate
 from typing import Any
 
@@ -85,6 +85,7 @@ class Telemetry:
 
     def __init__(self, pool: RunnerPool, bodies: Bodies) -> None:
         self._pool, self._bodies = pool, bodies
+        self.everyone: Callable[[], Awaitable[bytes | None]] | None = None  # the metrics of all processes
         self.n_stalls = 0
         self.n_connections_refused = 0
         self.loop_lag = 0.0
@@ -120,6 +121,11 @@ class Telemetry:
     def page(self) -> bytes:
         """Everything in Prometheus' text format."""
         return generate_latest(self._registry)
+
+    async def whole_page(self) -> bytes:
+        """The same of all processes that serve together, if there are others."""
+        everyone = None if self.everyone is None else await self.everyone()
+        return self.page() if everyone is None else everyone
 
     def collect(self) -> Iterator[Metric]:
         """Everything as metrics."""

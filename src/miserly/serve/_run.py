@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import logging.config
 import signal
+import socket
 import stat
 import sys
 import threading
@@ -21,16 +23,18 @@ import uvicorn
 
 from miserly.plan import PlanFileError
 from miserly.runtime import Extractor
-from miserly.serve._app import create_app
+from miserly.serve._app import Application, create_app
 from miserly.serve._metrics import Telemetry
 from miserly.serve._protocol import limited_protocol, quiet_about_descriptors
 from miserly.serve._rollout import load_plan_or_menu, read_canaries
 from miserly.serve._runner_pool import RunnerPool
+from miserly.serve._supervisor import Supervisor, WorkerLink
 from miserly.serve._watchdog import LoopWatchdog, end_by
 
 log = logging.getLogger("miserly.serve")
 FileMark = tuple[int, int, int]
 TICK, LOOK = 0.1, 1.0  # seconds between looks at the event loop (uvicorn's own), at the plan file
+BACKLOG = 1024  # connections that wait to be accepted
 DRAIN = 0.1  # of the time to stop: for clients to leave by themselves
 FINISH = 0.6  # of the time to stop: for answers to be finished
 CLOSE = 0.2  # of the time to stop: for extractors to end
@@ -43,6 +47,7 @@ def serve(
     *,
     host: str = "127.0.0.1",
     port: int = 8000,
+    workers: int = 1,
     stop_within: float = 20.0,
     max_connections: int = 4096,
     allow_host: Collection[str] = (),
@@ -64,6 +69,8 @@ def serve(
         Where to listen.
     port : int, default 8000
         0: one that is free.
+    workers : int, default 1
+        Processes that serve on one socket, 1 or more. One that dies is replaced. Limits are for each.
     stop_within : float, default 20.0
         Seconds from the signal until the process has ended, whatever hangs.
     max_connections : int, default 4096
@@ -78,41 +85,68 @@ def serve(
     """
     asked = _remember_hangups()
     _check_regular(Path(path))
-    mark = _mark(Path(path))
     hosts = {name.lower() for name in allow_host}
-    app = create_app(
-        load_plan_or_menu(path),
-        extractors,
-        allowed_hosts=hosts if hosts or _is_loopback(host) else None,
-        canaries=[] if canary is None else read_canaries(canary),
-        **options,
-    )
-    pool, telemetry = app.state.pool, app.state.telemetry
-    pool.close_within = CLOSE * stop_within
+    options["allowed_hosts"] = hosts if hosts or _is_loopback(host) else None
+    options["canaries"] = [] if canary is None else read_canaries(canary)
+    given = None if extractors is None else list(extractors)
+
+    def start(listener: socket.socket | None = None, link: WorkerLink | None = None) -> None:
+        mark = _mark(Path(path))
+        app = create_app(load_plan_or_menu(path), given, **options)
+        server = _server(app, host, port, max_connections, stop_within)
+        following = (Path(path), mark, app.pool, app.telemetry, asked if link is None else _remember_hangups())
+        _run(server, app, following, listener, link)
+
+    if workers == 1:
+        start()
+        return
+    logging.config.dictConfig(_logging())
+    load_plan_or_menu(path)  # a mistake is said once, here, and not by every worker
+    with socket.create_server((host, port), family=_family(host), backlog=BACKLOG) as listener:
+        log.info("%d workers running on http://%s:%d", workers, host, listener.getsockname()[1])
+        code = Supervisor(start, listener, workers, stop_within).run()
+    if code:
+        raise SystemExit(code)
+
+
+def _server(app: Application, host: str, port: int, max_connections: int, stop_within: float) -> StoppingServer:
+    app.pool.close_within = CLOSE * stop_within
     config = uvicorn.Config(
         app,
         host=host,
         port=port,
-        http=limited_protocol(min(max_connections, _descriptors()), telemetry),
+        http=limited_protocol(min(max_connections, _descriptors()), app.telemetry),
         ws="none",
-        backlog=1024,
+        backlog=BACKLOG,
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=max(1, round(FINISH * stop_within)),
         log_config=_logging(),
     )
-    server = StoppingServer(config, pool, telemetry, stop_within)
+    return StoppingServer(config, app.pool, app.telemetry, stop_within)
 
+
+def _run(
+    server: StoppingServer, app: Application, following: Any, listener: socket.socket | None, link: WorkerLink | None
+) -> None:
     async def main() -> None:
-        quiet_about_descriptors(asyncio.get_running_loop(), log.error)
-        following = asyncio.create_task(follow(Path(path), mark, pool, telemetry, asked))
+        loop = asyncio.get_running_loop()
+        quiet_about_descriptors(loop, log.error)
+        if link is not None:
+            app.telemetry.everyone = link.all_metrics
+            link.run(app.telemetry.page, loop)
+        task = asyncio.create_task(follow(*following))
         try:
-            await server.serve()
+            await server.serve(None if listener is None else [listener])
         finally:
-            following.cancel()
+            task.cancel()
 
-    with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
+    with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
         runner.run(main())
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
 class StoppingServer(uvicorn.Server):

@@ -1,0 +1,93 @@
+"""Several worker processes on one socket: one page of metrics, reload and end together, the dead replaced."""
+
+import os
+import re
+import signal
+import sys
+import threading
+import time
+
+import psutil
+import pytest
+
+from miserly.serve._merging import merge_pages
+from serve.test_serve_process import ask, folder, look, plan_of, serving, wait_for  # noqa: F401
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
+
+
+def figure(text, name):
+    found = re.search(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)
+    return None if found is None else float(found[1])
+
+
+def until(condition):
+    end = time.monotonic() + 60
+    while not (found := condition()):
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.05)
+    return found
+
+
+def workers_of(process):
+    return {child.pid for child in psutil.Process(process.pid).children()}
+
+
+def test_workers_from_start_to_end(folder):  # noqa: F811
+    args = ("--extractors", "own.py:kit", "--read-row", "own.py:read_row", "--workers", "2", "--stop-within", "8")
+    with serving(folder, *args) as (process, port, lines):
+        first = until(lambda: len(found := workers_of(process)) == 2 and found)
+        assert ask(port, x=1.0) == 2.0
+        for _ in range(19):
+            ask(port, x=1.0)
+        text = until(lambda: (t := look(port, "/metrics")) and figure(t, "miserly_workers") == 2 and t)
+        assert figure(text, 'miserly_requests_total{route="/v1/predict",status="200"}') == 20
+
+        os.kill(min(first), signal.SIGKILL)
+        until(lambda: len(found := workers_of(process)) == 2 and found != first)
+        wait_for(lines, "ended with -9")
+        assert ask(port, x=1.0) == 2.0
+
+        plan_of(10.0).save(folder / "a.plan")
+        process.send_signal(signal.SIGHUP)
+        until(lambda: sum("taken over" in line for line in lines) >= 2)
+        assert {ask(port, x=1.0) for _ in range(10)} == {10.0}
+
+        answers = []
+        threads = [threading.Thread(target=lambda: answers.append(ask(port, x=1.0, wait=1.5))) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        until(lambda: figure(look(port, "/metrics"), "miserly_requests_in_flight") == 6)
+        text = look(port, "/metrics")
+        assert figure(text, "miserly_workers_replaced_total") == 1
+        assert figure(text, 'miserly_plan_reloads_total{outcome="taken"}') == 2
+        process.send_signal(signal.SIGTERM)
+        for thread in threads:
+            thread.join()
+        assert answers == [10.0] * 6, "what is in flight is answered"
+        assert process.wait(60) == 0, lines
+
+
+def test_workers_end_when_their_supervisor_is_killed(folder):  # noqa: F811
+    with serving(folder, "--workers", "2", "--stop-within", "4") as (process, port, _):
+        left = until(lambda: len(found := workers_of(process)) == 2 and found)
+        until(lambda: "ready" in look(port, "/readyz"))
+        process.kill()
+        process.wait()
+        until(lambda: not any(psutil.pid_exists(pid) for pid in left))
+
+
+def test_pages_are_merged():
+    first = b'# HELP a_total A\n# TYPE a_total counter\na_total{x="1"} 2.0\n# HELP lag L\n# TYPE lag gauge\nlag 0.5\n'
+    second = b'# HELP a_total A\n# TYPE a_total counter\na_total{x="1"} 3.0\na_total{x="2"} 1.0\n'
+    name = "miserly_requests_in_flight"
+    in_flight = f"# HELP {name} I\n# TYPE {name} gauge\n{name} 2.0\n".encode()
+    text = merge_pages([first, second, first, in_flight, in_flight]).decode()
+    assert figure(text, 'a_total{x="1"}') == 7.0
+    assert figure(text, 'a_total{x="2"}') == 1.0
+    assert figure(text, "lag") == 0.5
+    assert figure(text, "miserly_requests_in_flight") == 4.0
+    assert text.count("# TYPE a_total") == 1
+    gone = merge_pages([first, in_flight], is_gone=True).decode()
+    assert figure(gone, "lag") is None
+    assert figure(gone, 'a_total{x="1"}') == 2.0
