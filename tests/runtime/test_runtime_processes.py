@@ -1,5 +1,6 @@
 """Extractors in processes: one that dies or hangs is replaced, and none outlives the program."""
 
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -51,6 +52,20 @@ def test_functions_that_hold_the_interpreters_lock_run_in_processes(on_demand):
     assert "pickle" in runner.predict(threading.Lock(), deadline=600.0).calls[0].outcome
     assert runner.predict(3.0, deadline=600.0).value == 3.5, "a process that died is replaced"
     assert runner.running == 0
+
+
+@extractor("a", yields="a", process=True, workers=1, timeout=0.3)
+def starts_slowly(row):
+    return 1.0
+
+
+if multiprocessing.parent_process() is not None:
+    time.sleep(0.5)  # the imports of a worker process
+
+
+def test_the_start_of_a_process_does_not_count_as_a_call(on_demand):
+    """On a busy machine no call was ever in time, because each time-out killed the process that had just started."""
+    assert on_demand(PLAN, [starts_slowly]).predict(1.0, deadline=600.0).value == 1.5
 
 
 def test_a_process_that_hangs_is_killed_and_replaced(on_demand):

@@ -15,10 +15,12 @@ from time import monotonic
 from typing import Any
 
 from miserly.runtime._calls import Arguments, CallOutcome, failed, perform
+from miserly.runtime._extractor import Extractor
 from miserly.runtime._pool import Pool
 from miserly.runtime._request import PendingCall
 
 CHECK = 0.5  # seconds between looks at whether a call that runs is still wanted
+STARTS_WITHIN = 120.0  # seconds; only a process that will never start takes longer
 HANGS_AFTER = 30.0  # seconds for which a call without a timeout may go on when nobody waits for it
 
 
@@ -43,17 +45,19 @@ class ProcessPool:
         """Run `work` (which uses `call`) on a thread, then `done` with its result."""
         self._threads.submit(work, done)
 
-    def call(self, pending: PendingCall, arguments: Arguments) -> list[CallOutcome]:
-        """Perform a call in one of the processes and wait for it."""
+    def call(self, pending: PendingCall, arguments: Arguments, now: Callable[[], float]) -> list[CallOutcome]:
+        """Perform a call in one of the processes and wait for it; its time begins when the process is ready."""
         e = pending.extractor
         try:
             child = self._idle.pop()
         except IndexError:
-            child = _Child()
+            child = _Child(e.function.__module__, e.function.__qualname__)
         self._busy.add(child)
         began = monotonic()
         try:
-            child.send((e.function.__module__, e.function.__qualname__, arguments))
+            child.wait_until_ready()
+            began, pending.started = monotonic(), now()
+            child.send(arguments)
             while not child.has_result(CHECK if e.timeout is None else min(CHECK, e.timeout)):
                 took = monotonic() - began
                 if took > (HANGS_AFTER if e.timeout is None else e.timeout) and pending.is_abandoned:
@@ -85,12 +89,20 @@ class ProcessPool:
 class _Child:
     """One process and the pipe to it."""
 
-    def __init__(self) -> None:
+    def __init__(self, module: str, name: str) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_serve_calls, args=(theirs,), daemon=True)
+        self._process = context.Process(target=_serve_calls, args=(theirs, module, name), daemon=True)
         self._process.start()
+        self._is_ready = False
         theirs.close()
+
+    def wait_until_ready(self) -> None:
+        """Wait for its imports, which take as long as they take on a busy machine."""
+        if not self._is_ready:
+            if not self._pipe.poll(STARTS_WITHIN):
+                raise OSError(f"it did not start within {STARTS_WITHIN:g} s")
+            self._is_ready = bool(self._pipe.recv())
 
     def send(self, message: Any) -> None:
         self._pipe.send(message)
@@ -109,21 +121,23 @@ class _Child:
         self._pipe.close()
 
 
-def _serve_calls(pipe: Connection) -> None:
+def _serve_calls(pipe: Connection, module: str, name: str) -> None:
     """The life of a worker process: it ends with its parent, whatever it is doing."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    found = _find(module, name)
+    pipe.send(True)
     while True:
         try:
-            module, name, arguments = pipe.recv()
+            arguments = pipe.recv()
         except (EOFError, OSError):
             return
         except Exception as error:  # arguments that cannot be read here
             pipe.send(failed(_sendable(error), [()]))
             continue
-        outcomes = [outcome._replace(error=_sendable(outcome.error)) for outcome in _perform(module, name, arguments)]
+        outcomes = failed(found, arguments) if isinstance(found, BaseException) else _perform(found, arguments)
         try:
-            pipe.send(outcomes)
+            pipe.send([outcome._replace(error=_sendable(outcome.error)) for outcome in outcomes])
         except OSError:
             return
         except Exception as error:  # a result that cannot be sent
@@ -137,13 +151,20 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def _perform(module: str, name: str, arguments: Arguments) -> list[CallOutcome]:
-    """Find the extractor where it was declared, and call it."""
+def _find(module: str, name: str) -> Any:
+    """The extractor where it was declared, or the error that says why it is not there."""
     try:
         found: Any = importlib.import_module(module)
         for part in name.split("."):
             found = getattr(found, part)
-        return perform(found, arguments)
+    except BaseException as error:
+        return error
+    return found
+
+
+def _perform(extractor: Extractor, arguments: Arguments) -> list[CallOutcome]:
+    try:
+        return perform(extractor, arguments)
     except BaseException as error:
         return failed(error, arguments)
 

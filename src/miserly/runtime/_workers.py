@@ -75,10 +75,12 @@ class Workers:
         def work() -> list[CallOutcome] | None:
             if call.is_abandoned and e.cache is None:
                 return None
-            call.started = now()
             pool.busy_with.add(call)
             try:
-                return pool.call(call, arguments) if isinstance(pool, ProcessPool) else perform(e, arguments, now)
+                if isinstance(pool, ProcessPool):
+                    return pool.call(call, arguments, now)
+                call.started = now()
+                return perform(e, arguments, now)
             except BaseException as error:  # the thread goes on with the next call
                 return failed(error, arguments)
 
