@@ -14,7 +14,6 @@ from miserly.estimators import (
     GreedyMiserClassifier,
     GreedyMiserRegressor,
 )
-from miserly.estimators.greedy_miser import _anytime_miser as anytime_miser
 from oracles.prices import shared_prices
 
 SHORT = {"n_estimators": 10}
@@ -99,7 +98,7 @@ def test_each_tree_is_paid_once(fitted_expensive):
 
 def test_where_evaluation_is_expensive_keeping_trees_is_better_than_growing_again(fitted_expensive, monkeypatch):
     model, X, y = fitted_expensive
-    monkeypatch.setattr(anytime_miser, "EXPENSIVE", np.inf)
+    monkeypatch.setattr("miserly.estimators._base._anytime.EXPENSIVE", np.inf)
     restarted = AnytimeMiserRegressor(shared_prices(0.3), **SHORT).fit(X[:800], y[:800])
     budgets = np.geomspace(2, 30, 30)
     errors = np.array([[np.mean((y[800:] - m.predict(X[800:], b)) ** 2) for b in budgets] for m in (model, restarted)])

@@ -1,6 +1,6 @@
 """What every estimator shares: the contract, its parameters' constraints, dictionaries of learners, categories."""
 
-from miserly.estimators._base._anytime import Anytime
+from miserly.estimators._base._anytime import Anytime, FallingTradeoff
 from miserly.estimators._base._base import PlanClassifier, PlanEstimator, PlanRegressor, dense_blocks, row_weights
 from miserly.estimators._base._categories import as_codes, find_categories
 from miserly.estimators._base._dictionary import DICTIONARY, FIRST_ROWS, Learners, RemoteTable, order_of_columns
@@ -17,6 +17,7 @@ __all__ = [
     "FIRST_ROWS",
     "Anytime",
     "ClassTarget",
+    "FallingTradeoff",
     "GraphEstimator",
     "HeldOutRows",
     "KernelClassifier",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +11,29 @@ import numpy as np
 from miserly.costs import total_price
 from miserly.estimators._base._base import PlanEstimator
 from miserly.plan import Plan
+
+EXPENSIVE = 0.1  # of what is spent: where evaluating the trees of a level costs more, they are not replaced
+
+
+@dataclass(frozen=True)
+class FallingTradeoff:
+    """λ on its way down: halved where a level starts from nothing, divided by √2 where it continues the one before.
+
+    `halvings` counts how often it was halved, or half as much.
+    """
+
+    value: float
+    halvings: float = 0.0
+
+    @staticmethod
+    def continues(evaluation: float, spent: float) -> bool:
+        """Whether evaluating the trees of a level costs too much of what is spent to replace them."""
+        return evaluation > EXPENSIVE * spent
+
+    def lower(self, continues: bool) -> FallingTradeoff:
+        """The next λ."""
+        step = 0.5 if continues else 1.0
+        return FallingTradeoff(self.value / 2.0**step, self.halvings + step)
 
 
 class Anytime(PlanEstimator):

@@ -35,7 +35,7 @@ from miserly.boosting import (
     boost,
 )
 from miserly.costs import CostTable, set_bits, total_price
-from miserly.estimators._base import Anytime, PlanClassifier, check_eval_set, constraints
+from miserly.estimators._base import Anytime, FallingTradeoff, PlanClassifier, check_eval_set, constraints
 from miserly.estimators.afr._nested_svm import NestedSVM
 from miserly.kernels.threads import threads
 from miserly.plan import EXIT, Node, Plan, stack_trees
@@ -46,7 +46,6 @@ START_RATE = 0.1
 LEAST_C, MOST_C, STEP_OF_C, MOST_STEP = 1e-3, 1e3, 10.0, 0.5
 ENOUGH_TO_CALIBRATE = 50
 RISE, MOST_RISE, MOST_HALVES = 1.25, 4.0, 5
-EXPENSIVE = 0.1  # of what is spent, for evaluating a level's trees
 FROM_HERE = Boosted(np.zeros(1), 0.0, (), ())
 
 
@@ -157,6 +156,20 @@ class _Machine:
         return AFRStage(self.output, trees, dims, w, b, svm.penalty, scale, offset)
 
 
+@dataclass(frozen=True)
+class _Snapshot:
+    """The state of one class's machine, and of what all share, before a level."""
+
+    n_dims: int
+    n_trees: int
+    penalty: float
+    score: Floats | None
+    changed: bool
+    n_tables: int
+    n_stages: int
+    n_stored: int
+
+
 class _AFRGrowth:
     """The fit: the outer loop is λ, the inner loop the classes, which share what is bought."""
 
@@ -174,26 +187,25 @@ class _AFRGrowth:
         self.goes_on, self.n_rounds = False, model.n_dims
 
     def run(self) -> None:
-        """λ by halves, until all levels are done or nothing is left to buy and to improve."""
-        lam = self._first_tradeoff() if self.model.tradeoff0 is None else float(self.model.tradeoff0)
-        done = 0.0
-        while done < self.model.n_levels:
-            self.goes_on = self._evaluation_dominates()
-            halves = 0.5 if self.goes_on else 1.0
-            self.n_rounds = math.ceil(halves * self.model.n_dims)
-            while self._leaps(lam) and self._fill(lam):
+        """λ falls until all levels are done or nothing is left to buy and to improve."""
+        first = self._first_tradeoff() if self.model.tradeoff0 is None else float(self.model.tradeoff0)
+        tradeoff = FallingTradeoff(first)
+        while tradeoff.halvings < self.model.n_levels:
+            self.goes_on = tradeoff.continues(*self._evaluation_and_spent())
+            self.n_rounds = math.ceil((0.5 if self.goes_on else 1.0) * self.model.n_dims)
+            while self._leaps(tradeoff.value) and self._fill(tradeoff.value):
                 pass
-            self._levels(lam)
-            if all(machine.idle for machine in self.machines) and (lam == 0.0 or self.pricing.owned.all()):
+            self._levels(tradeoff.value)
+            nothing_left = tradeoff.value == 0.0 or self.pricing.owned.all()
+            if all(machine.idle for machine in self.machines) and nothing_left:
                 break
-            lam /= 2.0**halves
-            done += halves
+            tradeoff = tradeoff.lower(self.goes_on)
         self.store()
 
-    def _evaluation_dominates(self) -> bool:
-        """Whether evaluating the trees of a level costs too much of what is spent for the next level to start again."""
+    def _evaluation_and_spent(self) -> tuple[float, float]:
+        """What evaluating the trees of a level costs, and what is spent so far."""
         n_trees = len(self.machines) * self.model.n_dims * (1 + self.model.n_trees_per_dim)
-        return self.evaluation * n_trees > EXPENSIVE * (self._spent(self.pricing) + self.evaluation * len(self.tables))
+        return self.evaluation * n_trees, self._spent(self.pricing) + self.evaluation * len(self.tables)
 
     def _levels(self, lam: float) -> None:
         self.pricing = self._pricing_at(lam)
@@ -255,23 +267,37 @@ class _AFRGrowth:
 
     def _level(self, machine: _Machine) -> None:
         """More dimensions at the present λ; taken back if they bought nothing and did not help the rows held out."""
-        svm = machine.svm
-        n_dims, n_trees, C, changed = svm.n_dims, len(machine.trees), svm.penalty, machine.changed
-        score = machine.score
-        n_owned, figure, first = int(self.pricing.owned.sum()), machine.errors(), len(self.tables)
-        n_stages, n_stored = len(self.stages), self.n_stored
+        before, errors, n_owned = self._snapshot(machine), machine.errors(), int(self.pricing.owned.sum())
         self._start(machine, self.n_rounds, self.pricing, keep=True)
         if not machine.idle or int(self.pricing.owned.sum()) > n_owned:
             machine.learn_penalty()
-            for s in range(n_dims, svm.n_dims):
+            for s in range(before.n_dims, machine.svm.n_dims):
                 self._improve(machine, s)
-        machine.idle = int(self.pricing.owned.sum()) == n_owned and not machine.errors() < figure
+        machine.idle = int(self.pricing.owned.sum()) == n_owned and not machine.errors() < errors
         if machine.idle:
-            svm.keep(n_dims)
-            svm.penalty, machine.changed, machine.score = C, changed, score
-            del machine.trees[n_trees:], machine.dims[n_trees:], self.tables[first:]
-            self.stages[n_stages:] = [stage for stage in self.stages[n_stages:] if stage.output != machine.output]
-            self.n_stored = n_stored
+            self._restore(machine, before)
+
+    def _snapshot(self, machine: _Machine) -> _Snapshot:
+        """All that a level may change."""
+        return _Snapshot(
+            n_dims=machine.svm.n_dims,
+            n_trees=len(machine.trees),
+            penalty=machine.svm.penalty,
+            score=machine.score,
+            changed=machine.changed,
+            n_tables=len(self.tables),
+            n_stages=len(self.stages),
+            n_stored=self.n_stored,
+        )
+
+    def _restore(self, machine: _Machine, before: _Snapshot) -> None:
+        """Undo a level; stages of other classes that were stored in it stay."""
+        machine.svm.keep(before.n_dims)
+        machine.svm.penalty, machine.changed, machine.score = before.penalty, before.changed, before.score
+        del machine.trees[before.n_trees :], machine.dims[before.n_trees :], self.tables[before.n_tables :]
+        later = self.stages[before.n_stages :]
+        self.stages[before.n_stages :] = [stage for stage in later if stage.output != machine.output]
+        self.n_stored = before.n_stored
 
     def _start(self, machine: _Machine, n_rounds: int, pricing: ModelPricing, keep: bool = False) -> Boosted:
         """Rounds of the Greedy Miser: from nothing, each tree that is kept begins a dimension; or from where the last

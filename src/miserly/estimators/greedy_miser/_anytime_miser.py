@@ -31,7 +31,7 @@ from miserly.boosting import (
     boost,
 )
 from miserly.costs import CostTable, set_bits, total_price
-from miserly.estimators._base import Anytime, constraints
+from miserly.estimators._base import Anytime, FallingTradeoff, constraints
 from miserly.estimators.greedy_miser._boosted import BoostedEstimator
 from miserly.estimators.greedy_miser._boosted_kinds import BoostedClassifier, BoostedRegressor
 from miserly.estimators.greedy_miser._chain import chain
@@ -41,7 +41,6 @@ from miserly.plan import Plan, stack_trees
 
 LEAST_SHARE = 1e-5
 RISE = 1.1
-EXPENSIVE = 0.1  # of what is spent: more for evaluating a new model is too much
 ROUNDS_AT_ONCE = 10
 LEAP = 4.0
 FURTHER_DOWN = 16.0
@@ -181,11 +180,12 @@ class _StageGrowth:
         yield self._model
         positive = [p for p in self._prices if p > 0]
         if positive and self._most > 0:
-            lam, last = self._most / min(positive), LEAST_SHARE * self._most * len(positive) / math.fsum(positive)
-            while lam > last:
-                restarts = self._evaluation * self._settings.n_estimators <= EXPENSIVE * self._spent
-                yield from self._grown_from_nothing(lam) if restarts else self._grown_on(lam)
-                lam /= 2.0 if restarts else math.sqrt(2.0)
+            tradeoff = FallingTradeoff(self._most / min(positive))
+            last = LEAST_SHARE * self._most * len(positive) / math.fsum(positive)
+            while tradeoff.value > last:
+                continues = tradeoff.continues(self._evaluation * self._settings.n_estimators, self._spent)
+                yield from self._grown_on(tradeoff.value) if continues else self._grown_from_nothing(tradeoff.value)
+                tradeoff = tradeoff.lower(continues)
         yield from self._grown_from_nothing(0.0)
 
     def _grown_from_nothing(self, lam: float) -> Iterator[Boosted]:
