@@ -124,11 +124,14 @@ def test_no_package_is_forgotten_in_the_contributors_map():
 
 
 def test_the_contributors_smallest_estimator_works(tmp_path):
-    kind = snippets["run"](ROOT / "CONTRIBUTING.md", tmp_path)["CheapestFeatureRegressor"]
+    names = snippets["run"](ROOT / "CONTRIBUTING.md", tmp_path)
+    kind = names["CheapestFeatureRegressor"]
     X = np.random.default_rng(0).normal(size=(50, 3))
     model = kind(miserly.CostTable.per_feature([5.0, 1.0, 7.0])).fit(X, 2.0 * X[:, 1] + 3.0)
     assert model.predict(X) == pytest.approx(2.0 * X[:, 1] + 3.0)
     assert set(model.predict_cost(X)) == {1.0}
+    boosted = miserly.GreedyMiserRegressor(model.costs, tradeoff=0.0, loss="huber", n_estimators=20).fit(X, X[:, 0])
+    assert np.mean(np.abs(boosted.predict(X) - X[:, 0])) < np.mean(np.abs(X[:, 0]))
 
 
 def test_the_paths_and_commands_of_the_contributors_guide_exist():

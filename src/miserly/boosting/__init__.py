@@ -15,6 +15,7 @@ from miserly.boosting._exact import mean_of_sums as mean_of_sums
 from miserly.boosting._grower import Grower
 from miserly.boosting._importing import import_trees
 from miserly.boosting._loss_registry import LossContext, loss_names, make_loss, register_loss
+from miserly.boosting._loss_registry import Task as Task
 from miserly.boosting._losses import LogLoss, Loss, SoftmaxLoss, SquaredHingeLoss, SquaredLoss, SummedLoss
 from miserly.boosting._losses import is_steady as is_steady
 from miserly.boosting._lost import BackendLostError, RowsLostError

@@ -5,6 +5,7 @@ from typing import Any
 
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
+from miserly.boosting import Task, loss_names
 from miserly.costs import CostTable
 
 
@@ -41,6 +42,23 @@ def share() -> Interval:
 def one_of(*names: str) -> StrOptions:
     """One of a few words."""
     return StrOptions(set(names))
+
+
+class _LossName(StrOptions):
+    """The name of a loss of a task, also of one that is registered later."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(set(loss_names(task)))
+        self.task = task
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        self.options = set(loss_names(self.task))
+        return bool(super().is_satisfied_by(val))
+
+
+def loss_of(task: Task) -> StrOptions:
+    """A registered loss by its name."""
+    return _LossName(task)
 
 
 def has_methods(*names: str) -> HasMethods:

@@ -35,7 +35,6 @@ from miserly.boosting import (
     bin_data,
     boost,
     is_remote,
-    loss_names,
 )
 from miserly.costs import CostTable
 from miserly.estimators._base import PlanEstimator, as_codes, check_eval_set, constraints, find_categories, row_weights
@@ -71,7 +70,7 @@ class BoostedEstimator(PlanEstimator):
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
         "n_jobs": constraints.N_JOBS,
-        "loss": [constraints.one_of(*loss_names("regression")), LOSS],
+        "loss": [constraints.loss_of("regression"), LOSS],
     }
 
     def fit(

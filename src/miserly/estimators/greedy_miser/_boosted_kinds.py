@@ -17,7 +17,6 @@ from miserly.boosting import (
     LossContext,
     SquaredHingeLoss,
     SquaredLoss,
-    loss_names,
     make_loss,
 )
 from miserly.estimators._base import PlanClassifier, PlanRegressor, check_eval_set, constraints
@@ -50,7 +49,7 @@ class BoostedClassifier(PlanClassifier, BoostedEstimator):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BoostedEstimator._parameter_constraints,
-        "loss": [constraints.one_of(*loss_names("classification")), LOSS],
+        "loss": [constraints.loss_of("classification"), LOSS],
     }
 
     def _learn(self, X: Any, y: np.ndarray, weight: np.ndarray | None, eval_set: Any, **how: Any) -> None:
@@ -100,7 +99,7 @@ class BoostedRanker(PlanRegressor, BoostedEstimator):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BoostedEstimator._parameter_constraints,
-        "loss": [constraints.one_of(*loss_names("ranking"))],
+        "loss": [constraints.loss_of("ranking")],
         "metric": [str],
     }
 
