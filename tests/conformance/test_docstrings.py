@@ -18,9 +18,6 @@ PACKAGES = [name for name in miserly.__all__ if inspect.ismodule(getattr(miserly
 HEADINGS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Examples", "References", "Notes", "See Also")
 LATER = [
     "miserly.Advice",
-    "miserly.AutoMiserClassifier",
-    "miserly.AutoMiserRanker",
-    "miserly.AutoMiserRegressor",
     "miserly.BinnedDataset",
     "miserly.CostTable",
     "miserly.Extractor",

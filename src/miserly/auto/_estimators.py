@@ -146,7 +146,45 @@ class _Offer:
 
 
 class AutoMiserClassifier(PlanClassifier, _AutoMiser):
-    """The best frontier of classifiers that a time limit allows."""
+    """The best frontier of classifiers that a time limit allows, in one call.
+
+    It tries a portfolio (boosted trees that pay for features, chains of nested feature sets with learned stops,
+    cascades, single trees, the free constant), chooses by cross-validation or on `eval_set`, and fits again on all rows.
+
+    Parameters
+    ----------
+    costs : CostTable
+        The price of each acquisition, and what each feature needs. There is no default price.
+    time_limit : float above 0 or None, default=60
+        Seconds after which nothing new is tried. None: no limit, and the same seed gives the same bits.
+    metric : str or Metric, default="auto"
+        What is compared at each cost. "auto" takes accuracy, or AUC or log-loss where classes are skewed, and logs which.
+    random_state : int, RandomState or None, default=0
+        Seed of the folds and of the draws of rows.
+
+    Attributes
+    ----------
+    frontier_ : Frontier
+        Everything tried that is worth keeping, cheapest first; its first model is the free constant.
+    menu_ : Menu
+        The same in one thing that can be saved and served, and predicts under any budget.
+    plan_ : Plan
+        The plan of the best model of the frontier.
+    metric_ : Metric
+        The metric that was used.
+    classes_ : array of shape (n_classes,)
+        The labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import miserly as ms
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> y = X[:, 0] + X[:, 1] > 0
+    >>> model = ms.AutoMiserClassifier(ms.CostTable.per_feature([1.0, 5.0, 20.0]), time_limit=5).fit(X, y)
+    >>> bool(model.predict_cost(X, budget=6).max() <= 6)
+    True
+    """
 
     _kind, _planned = "classes", PlannedClassifier
 
@@ -179,7 +217,43 @@ class AutoMiserClassifier(PlanClassifier, _AutoMiser):
 
 
 class AutoMiserRegressor(PlanRegressor, _AutoMiser):
-    """The best frontier of regressors that a time limit allows."""
+    """The best frontier of regressors that a time limit allows, in one call.
+
+    It tries a portfolio (boosted trees that pay for features, chains of nested feature sets with learned stops,
+    cascades, single trees, the free constant), chooses by cross-validation or on `eval_set`, and fits again on all rows.
+
+    Parameters
+    ----------
+    costs : CostTable
+        The price of each acquisition, and what each feature needs. There is no default price.
+    time_limit : float above 0 or None, default=60
+        Seconds after which nothing new is tried. None: no limit, and the same seed gives the same bits.
+    metric : str or Metric, default="auto"
+        What is compared at each cost. "auto" takes the mean squared error and logs which.
+    random_state : int, RandomState or None, default=0
+        Seed of the folds and of the draws of rows.
+
+    Attributes
+    ----------
+    frontier_ : Frontier
+        Everything tried that is worth keeping, cheapest first; its first model is the free constant.
+    menu_ : Menu
+        The same in one thing that can be saved and served, and predicts under any budget.
+    plan_ : Plan
+        The plan of the best model of the frontier.
+    metric_ : Metric
+        The metric that was used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import miserly as ms
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> y = X[:, 0] + X[:, 1]
+    >>> model = ms.AutoMiserRegressor(ms.CostTable.per_feature([1.0, 5.0, 20.0]), time_limit=5).fit(X, y)
+    >>> bool(model.predict_cost(X, budget=6).max() <= 6)
+    True
+    """
 
     _kind, _planned = "numbers", PlannedRegressor
 
@@ -202,7 +276,44 @@ class AutoMiserRegressor(PlanRegressor, _AutoMiser):
 
 
 class AutoMiserRanker(PlanRegressor, _AutoMiser):
-    """The best frontier of rankers that a time limit allows."""
+    """The best frontier of rankers that a time limit allows, in one call.
+
+    It tries a portfolio (boosted trees that pay for features, chains of nested feature sets with learned stops,
+    cascades, single trees, the free constant), chooses by cross-validation or on `eval_set`, and fits again on all rows.
+
+    Parameters
+    ----------
+    costs : CostTable
+        The price of each acquisition, and what each feature needs. There is no default price.
+    time_limit : float above 0 or None, default=60
+        Seconds after which nothing new is tried. None: no limit, and the same seed gives the same bits.
+    metric : str or Metric, default="auto"
+        What is compared at each cost. "auto" takes NDCG and logs which.
+    random_state : int, RandomState or None, default=0
+        Seed of the folds and of the draws of rows.
+
+    Attributes
+    ----------
+    frontier_ : Frontier
+        Everything tried that is worth keeping, cheapest first; its first model is the free constant.
+    menu_ : Menu
+        The same in one thing that can be saved and served, and predicts under any budget.
+    plan_ : Plan
+        The plan of the best model of the frontier.
+    metric_ : Metric
+        The metric that was used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import miserly as ms
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> y = (X[:, 0] + X[:, 1] > 1).astype(float)
+    >>> qid = np.repeat(np.arange(20), 10)
+    >>> model = ms.AutoMiserRanker(ms.CostTable.per_feature([1.0, 5.0, 20.0]), time_limit=5).fit(X, y, qid)
+    >>> bool(model.predict_cost(X, qid, budget=6).max() <= 6)
+    True
+    """
 
     _kind, _planned = "lists", PlannedRanker
 

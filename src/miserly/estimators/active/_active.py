@@ -21,7 +21,7 @@ from sklearn.utils import check_random_state
 from miserly._typing import Floats
 from miserly.boosting import LogLoss, Loss, SoftmaxLoss, SquaredLoss
 from miserly.costs import CostTable
-from miserly.estimators._base import PlanClassifier, PlanEstimator, PlanRegressor, constraints
+from miserly.estimators._base import PlanClassifier, PlanEstimator, PlanRegressor, constraints, row_weights
 from miserly.estimators.active._forest import Growth
 from miserly.estimators.active._training import ActiveSettings, Training
 from miserly.plan import PolicyPlan
@@ -29,7 +29,7 @@ from miserly.plan import PolicyPlan
 VALUE_TREES = Growth(n_estimators=30, learning_rate=0.15, max_leaf_nodes=12, min_samples_leaf=30)
 
 
-class ActiveEstimator(PlanEstimator):
+class _ActiveEstimator(PlanEstimator):
     """What the classifier and the regressor share."""
 
     cost_axis = "tradeoff"
@@ -96,7 +96,7 @@ class ActiveEstimator(PlanEstimator):
         model.plan_ = self._fitted_plan().at(tradeoff)  # type: ignore[attr-defined]
         return model
 
-    def suggest_grid(self, y: Any, n_points: int = 8) -> Floats:
+    def suggest_grid(self, y: Any, n_points: int = 8, sample_weight: Any = None) -> Floats:
         """Values of `tradeoff` from where nearly everything is bought to where nearly nothing is.
 
         Parameters
@@ -105,6 +105,8 @@ class ActiveEstimator(PlanEstimator):
             The training labels.
         n_points : int, default=8
             How many values.
+        sample_weight : array of float, optional
+            What each row counts.
 
         Returns
         -------
@@ -112,7 +114,9 @@ class ActiveEstimator(PlanEstimator):
         """
         costs = self._given_costs()
         loss, target = self._loss_and_target(np.asarray(y))
-        start = loss.value(target, np.repeat(loss.constant(target)[:, None], len(target), axis=1)) or 1.0
+        weight = row_weights(sample_weight, len(target))
+        constant = loss.constant(target, weight)
+        start = loss.value(target, np.repeat(constant[:, None], len(target), axis=1), weight) or 1.0
         prices = [p for p in costs.price_list if p > 0] or [costs.each or 1.0]
         return np.geomspace(1e-3 * start / max(prices), 0.5 * start / min(prices), n_points)
 
@@ -136,7 +140,7 @@ class ActiveEstimator(PlanEstimator):
         raise NotImplementedError
 
 
-class ActiveClassifier(PlanClassifier, ActiveEstimator):
+class ActiveClassifier(PlanClassifier, _ActiveEstimator):
     """Predict a class from any set of known values, and say what to buy next.
 
     Parameters
@@ -196,7 +200,7 @@ class ActiveClassifier(PlanClassifier, ActiveEstimator):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = ActiveEstimator._parameter_constraints
+    _parameter_constraints: ClassVar[dict[str, Any]] = _ActiveEstimator._parameter_constraints
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train.
@@ -225,7 +229,7 @@ class ActiveClassifier(PlanClassifier, ActiveEstimator):
         return loss, np.searchsorted(classes, y).astype(np.float64)
 
 
-class ActiveRegressor(PlanRegressor, ActiveEstimator):
+class ActiveRegressor(PlanRegressor, _ActiveEstimator):
     """Predict a number from any set of known values, and say what to buy next.
 
     The loss is half the squared error; `tradeoff` is in its unit. The other parameters and the attributes are those of
@@ -279,7 +283,7 @@ class ActiveRegressor(PlanRegressor, ActiveEstimator):
     [1.0]
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = ActiveEstimator._parameter_constraints
+    _parameter_constraints: ClassVar[dict[str, Any]] = _ActiveEstimator._parameter_constraints
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train.
