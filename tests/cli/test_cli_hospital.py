@@ -123,6 +123,31 @@ def test_the_default_searches_a_portfolio_and_leaves_a_menu(folder):
     assert "--grid is for one method: add --method greedy-miser" in " ".join(refused.split())
 
 
+def test_what_to_buy_next_for_one_patient(folder):
+    known = ("--known", "age=84", "--known", "ward=oncology", "--known", "smoking=n/a")
+    args = ("next", "frontier/chosen.plan", *known, "--budget", 3)
+    advice = json.loads(miserly(*args, "--json", cwd=folder))
+    assert advice["value"] in ("yes", "no")
+    assert advice["stop"] or advice["price"] <= 3
+    printed = miserly(*args, cwd=folder)
+    assert f"Prediction: {advice['value']}" in printed
+    assert advice["why"] in printed
+    without = json.loads(miserly(*args, "--unavailable", "lactate [mmol/l]", "--json", cwd=folder))
+    assert without["next"] != "lactate [mmol/l]"
+    assert "knows no feature 'agee'" in miserly("next", "frontier/chosen.plan", "--known", "agee=1", cwd=folder, code=1)
+    assert "FEATURE=VALUE" in miserly("next", "frontier/chosen.plan", "--known", "age", cwd=folder, code=2)
+
+
+def test_methods_are_compared_on_the_same_rows(folder):
+    methods = ("--method", "path-tree", "--method", "stagewise")
+    args = ("compare", "patients.csv", "--costs", "costs.toml", *methods)
+    rows = json.loads(miserly(*args, "--json", cwd=folder))
+    assert {row["method"] for row in rows} == {"path-tree", "stagewise"}
+    assert rows[0]["area"] >= rows[1]["area"]
+    miserly("report", "compare/path-tree", "compare/stagewise", "-o", "both.html", cwd=folder)
+    assert "does no ranking" in miserly(*args, "--task", "ranking", cwd=folder, code=2)
+
+
 MISTAKES = {
     "a label that is misspelt": (
         ("frontier", "patients.csv", "--costs", "costs.toml", "--label", "Died"),

@@ -31,6 +31,7 @@ LATER = [
     "miserly.costs.Account",
     "miserly.costs.RowAccounts",
     "miserly.costs.set_bits",
+<<<<<<< HEAD
     "miserly.datasets.CsvStream",
     "miserly.datasets.LetorStream",
     "miserly.datasets.ParquetStream",
@@ -41,6 +42,8 @@ LATER = [
     "miserly.datasets.read_letor",
     "miserly.datasets.read_parquet",
     "miserly.datasets.write_csv",
+=======
+>>>>>>> 5df8f6d (Add miserly next and miserly compare; document all readers)
     "miserly.distributed.DaskBackend",
     "miserly.distributed.Traffic",
     "miserly.import_trees",

@@ -78,7 +78,7 @@ def frontier(
     prices, *tables = read_inputs(costs, train, (validation, test), arguments)
     show_notes(train, tables[0], quiet=as_json)
     if validation is None:
-        tables[:2] = _split(tables[0], split, task, as_json, params.get("random_state") or 0)
+        tables[:2] = split_rows(tables[0], split, task, as_json, params.get("random_state") or 0)
     data = [t and ((t.X, t.y) if t.qid is None else (t.X, t.y, t.qid)) for t in tables]
     if method == AUTO:
         given = {"time_limit": time_limit, "metric": metric, "random_state": params.get("random_state")}
@@ -90,7 +90,7 @@ def frontier(
     chosen = None
     with locked(out, f"Another sweep is being written to '{out}'. Wait until it has ended, or give another --out."):
         if method == AUTO:
-            front, failed = _portfolio(model, data, as_json), None
+            front, failed = fit_portfolio(model, data, as_json), None
         else:
             front, failed = _sweep(model, data, out / UNFINISHED, as_json, **how)
         if failed is None and (budget is not None or quality is not None):
@@ -113,7 +113,7 @@ def _refuse_sweep_options(given: dict[str, Any], jobs: int) -> None:
         )
 
 
-def _portfolio(model: Any, data: list[Any], quiet: bool) -> Any:
+def fit_portfolio(model: Any, data: list[Any], quiet: bool) -> Any:
     """The frontier of a portfolio, measured on the validation rows."""
     train, validation, _ = data
     extra = {"qid": train[2]} if len(train) == 3 else {}
@@ -146,7 +146,7 @@ def _report(front: Any, out: Path, chosen: Any, failed: Exception | None, as_jso
         raise click.Abort
 
 
-def _split(table: Any, share: float, task: str, quiet: bool, seed: int) -> tuple[Any, Any]:
+def split_rows(table: Any, share: float, task: str, quiet: bool, seed: int) -> tuple[Any, Any]:
     """Training and validation rows of one table, and how they were chosen."""
     from miserly.datasets import split_table
 

@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from miserly.cli.compare import compare
 from miserly.cli.data import data
 from miserly.cli.demo import demo
 from miserly.cli.explain import explain
@@ -13,6 +14,7 @@ from miserly.cli.fit import fit
 from miserly.cli.frontier import frontier
 from miserly.cli.init import init
 from miserly.cli.methods import methods
+from miserly.cli.next import next_purchase
 from miserly.cli.predict import predict
 from miserly.cli.profile import profile
 from miserly.cli.report import report
@@ -27,7 +29,24 @@ def cli() -> None:
     """Machine learning under a test-time budget: predictors that know what their inputs cost."""
 
 
-for command in (init, demo, data, methods, fit, frontier, predict, explain, report, profile, serve, reproduce, warmup):
+COMMANDS = (
+    init,
+    demo,
+    data,
+    methods,
+    fit,
+    frontier,
+    compare,
+    predict,
+    next_purchase,
+    explain,
+    report,
+    profile,
+    serve,
+    reproduce,
+    warmup,
+)
+for command in COMMANDS:
     cli.add_command(command)
 
 

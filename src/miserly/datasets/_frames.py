@@ -16,13 +16,50 @@ if TYPE_CHECKING:
 def from_frame(frame: Any, label: str | None = None, qid: str | None = None) -> Table:
     """Take a pandas, polars or pyarrow table apart; null and NaN are missing values, labels may be words.
 
-    X is float32 where every feature column is, float64 otherwise. Label and query id may not be missing.
+    Parameters
+    ----------
+    frame : data frame
+        All columns but label and query id are numbers or truth values.
+    label : str, default=None
+        The column to predict; no value may be missing.
+    qid : str, default=None
+        The column of query ids: whole numbers or words, none missing.
+
+    Returns
+    -------
+    Table
+        X is float32 where every feature column is, float64 otherwise.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from_frame(pd.DataFrame({"a": [1.0, 2.0], "y": ["no", "yes"]}), label="y").y.tolist()
+    ['no', 'yes']
     """
     return as_table(frame, label, qid, f"The {type(frame).__module__.partition('.')[0]} table")
 
 
 def read_parquet(path: str | Path, label: str | None = None, qid: str | None = None) -> Table:
-    """Read a Parquet file, as `from_frame` would. It needs pyarrow."""
+    """Read a Parquet file of numbers, as `from_frame` would. It needs pyarrow.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    label : str, default=None
+        The column to predict.
+    qid : str, default=None
+        The column of query ids.
+
+    Returns
+    -------
+    Table
+        See `read_table` for files with words, dates or marks.
+
+    Examples
+    --------
+    >>> table = read_parquet("train.parquet", label="y")  # doctest: +SKIP
+    """
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq

@@ -15,6 +15,23 @@ def hospital_csv(n: int, seed: int) -> str:
     """The text of a CSV file with a byte-order mark, semicolons and decimal commas: one line per patient.
 
     Lactate and ward decide most; `discharge` is written after the outcome `died` and gives it away.
+
+    Parameters
+    ----------
+    n : int
+        Patients, 1 or more.
+    seed : int
+        Seed of the generator.
+
+    Returns
+    -------
+    str
+        The text of the file.
+
+    Examples
+    --------
+    >>> hospital_csv(3, seed=0).splitlines()[1][:8]
+    'P100000;'
     """
     rng = np.random.default_rng(seed)
     age, crp = rng.integers(19, 96, n), rng.gamma(1.5, 30.0, n)

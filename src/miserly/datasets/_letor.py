@@ -46,9 +46,29 @@ class _Block(NamedTuple):
 def read_letor(path: str | Path, n_features: int | None = None, *, absent: Literal["zero", "error"] = "zero") -> Table:
     """Read an SVMlight/LETOR file into a dense float32 X whose features are named "1" to "n".
 
-    Features a line does not list are 0.0, as the format has it; `absent="error"` wants every line to list them all.
-    `nan` is a missing value. Without `n_features`, n is the greatest feature number of the file. The rows of a query
-    must stand together; a file without any qid is read with `qid=None`.
+    The rows of a query must stand together; a file without any qid is read with `qid=None`. `nan` is a missing value.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file, plain or gzipped.
+    n_features : int, default=None
+        How many features there are, 1 or more; None takes the greatest feature number of the file.
+    absent : {"zero", "error"}, default="zero"
+        What features are that a line does not list: 0.0, as the format has it, or a mistake.
+
+    Returns
+    -------
+    Table
+        X, grades and query ids.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "a.letor"
+    >>> _ = file.write_text("2 qid:7 1:0.5 3:1\\n0 qid:7 2:0.25\\n")
+    >>> read_letor(file).X.tolist()
+    [[0.5, 0.0, 1.0], [0.0, 0.25, 0.0]]
     """
     if absent not in ("zero", "error"):
         raise ValueError(f"absent must be 'zero' or 'error', got {absent!r}.")

@@ -68,7 +68,26 @@ class RowStream(ABC):
 
 
 class ParquetStream(RowStream):
-    """Parquet files with the same columns. They need pyarrow."""
+    """Parquet files with the same columns of numbers, as blocks of rows. They need pyarrow.
+
+    Parameters
+    ----------
+    paths : str, Path or sequence of these
+        The files, one after another.
+    label : str, default=None
+        The column to predict.
+    qid : str, default=None
+        The column of query ids.
+
+    Attributes
+    ----------
+    features : tuple of str
+        The names of the columns.
+
+    Examples
+    --------
+    >>> stream = ParquetStream("part-0.parquet", label="y")  # doctest: +SKIP
+    """
 
     def __init__(self, paths: Paths, label: str | None = None, qid: str | None = None) -> None:
         super().__init__(paths)
@@ -139,7 +158,26 @@ class ParquetStream(RowStream):
 
 
 class CsvStream(RowStream):
-    """CSV files with the same header."""
+    """CSV files with the same header.
+
+    Parameters
+    ----------
+    paths : str, Path or sequence of these
+        The files, one after another.
+    label : str, default=None
+        The column to predict.
+    qid : str, default=None
+        The column of query ids.
+
+    Attributes
+    ----------
+    features : tuple of str
+        The names of the columns.
+
+    Examples
+    --------
+    >>> stream = CsvStream("large.csv", label="y")  # doctest: +SKIP
+    """
 
     def __init__(self, paths: Paths, label: str | None = None, qid: str | None = None) -> None:
         super().__init__(paths)
@@ -167,7 +205,24 @@ class CsvStream(RowStream):
 
 
 class LetorStream(RowStream):
-    """LETOR (SVMlight) files; their features are numbers and have no names."""
+    """LETOR (SVMlight) files; their features are numbers and have no names.
+
+    Parameters
+    ----------
+    paths : str, Path or sequence of these
+        The files, one after another.
+    n_features : int, default=None
+        How many features there are, 1 or more; None looks for the greatest number in the files.
+
+    Attributes
+    ----------
+    features : tuple of str
+        The names of the columns.
+
+    Examples
+    --------
+    >>> stream = LetorStream("train.letor.gz")  # doctest: +SKIP
+    """
 
     named = False
     dtype = np.float32

@@ -84,9 +84,31 @@ class Table:
 
 
 def read_csv(path: str | Path, label: str | None = None, qid: str | None = None) -> Table:
-    """Read a CSV file. All columns but the label and the query id must be numbers; labels may be words.
+    """Read a CSV file with commas and decimal points whose columns are numbers; `read_table` reads everything else.
 
     Large files are read by pyarrow where it is installed, to the same bits; what it refuses is read here.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file. All columns but the label and the query id must be numbers; labels may be words.
+    label : str, default=None
+        The column to predict; no value may be missing.
+    qid : str, default=None
+        The column of query ids.
+
+    Returns
+    -------
+    Table
+        Empty cells, `NA`, `nan`, `null`, `none` and `?` are NaN.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "a.csv"
+    >>> write_csv(file, ["a", "y"], [[1.5, 2.5], ["no", "yes"]])
+    >>> read_csv(file, label="y").X.tolist()
+    [[1.5], [2.5]]
     """
     if Path(path).stat().st_size >= _FAST_FROM_BYTES:
         table = _read_csv_fast(path, label, qid)
@@ -124,7 +146,25 @@ def table_of(
 
 
 def write_csv(target: str | Path | IO[str], header: Sequence[str], columns: Sequence[Any]) -> None:
-    """Write columns under a header, to a path or an open file; reading gives the same bits."""
+    """Write columns under a header; reading gives the same bits.
+
+    Parameters
+    ----------
+    target : str, Path or open text file
+        Where to write; a path is written whole or not at all.
+    header : sequence of str
+        The names of the columns.
+    columns : sequence of arrays
+        Their values, all of one length.
+
+    Examples
+    --------
+    >>> import io
+    >>> file = io.StringIO()
+    >>> write_csv(file, ["a", "b"], [[1, 2], ["x", "y"]])
+    >>> file.getvalue()
+    'a,b\\n1,x\\n2,y\\n'
+    """
     if isinstance(target, (str, Path)):
         with whole_file(target, encoding="utf-8", newline="") as file:
             write_csv(file, header, columns)
