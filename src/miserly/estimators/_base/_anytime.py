@@ -46,7 +46,18 @@ class Anytime(PlanEstimator):
     budget: float | None
 
     def within(self, budget: float | None) -> Self:
-        """The same fitted model for another budget, without another training."""
+        """The same fitted model for another budget, without another training.
+
+        Parameters
+        ----------
+        budget : float or None
+            Where the plan is cut, 0 or more; None is the whole plan.
+
+        Returns
+        -------
+        estimator
+            A copy that shares the plan.
+        """
         model = copy.copy(self).set_params(budget=budget)
         model.plan_ = model._cut(getattr(self, "_whole", self._fitted_plan()))
         return model
@@ -56,7 +67,21 @@ class Anytime(PlanEstimator):
         return whole if self.budget is None else whole.truncate(self.budget)
 
     def suggest_grid(self, y: Any, n_points: int = 8, sample_weight: Any = None) -> np.ndarray:
-        """Budgets from the cheapest purchase to the price of everything."""
+        """Budgets from the cheapest purchase to the price of everything.
+
+        Parameters
+        ----------
+        y : array-like
+            Labels of the training rows.
+        n_points : int, default=8
+            How many values, 1 or more.
+        sample_weight : array-like or None, default=None
+            Weights of the rows, 0 or more.
+
+        Returns
+        -------
+        ndarray
+        """
         costs = self._given_costs()
         prices = [p for p in costs.price_list if p > 0] or [costs.each or 1.0]
         everything = total_price(prices) if costs.each is None else 100.0 * costs.each

@@ -41,25 +41,55 @@ class PlanEstimator(BaseEstimator):
         return hasattr(self, "plan_")
 
     def predict(self, X: Any, budget: float | None = None, confidence: float | None = None) -> np.ndarray:
-        """Answers; with a budget, each row stops before the purchase that would exceed it. With `confidence`, a
-        probability, it stops before the next purchase as soon as its most probable class reaches that."""
+        """Predicted numbers or classes.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, frame, BinnedDataset or RowStream
+            Rows with the columns of the training data.
+        budget : float or None, default=None
+            Most that a row may pay, 0 or more: what does not fit is skipped, and the row goes on with what fits.
+        confidence : float or None, default=None
+            Probability, 0 to 1, of its best class at which a row stops before its next purchase.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
         return self._by_blocks(X, lambda plan, block: plan.predict(block, budget=budget), confidence)
 
     def predict_cost(
         self, X: Any, budget: float | None = None, charge: Charge | None = None, confidence: float | None = None
     ) -> np.ndarray:
-        """What each row pays; `charge` prices whole learners or only the paths walked ("learner", "path")."""
+        """What each row pays.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, frame, BinnedDataset or RowStream
+            Rows with the columns of the training data.
+        budget : float or None, default=None
+            Most that a row may pay, 0 or more: what does not fit is skipped, and the row goes on with what fits.
+        charge : {"learner", "path"} or None, default=None
+            Whether a tree costs all that it looks at, or only what is on a row's path; None is the plan's own.
+        confidence : float or None, default=None
+            Probability, 0 to 1, of its best class at which a row stops before its next purchase.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            In the unit of the cost table.
+        """
         return self._by_blocks(
             X, lambda plan, block: plan.predict_cost(block, budget=budget, charge=charge), confidence
         )
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
-        """Answers after each stage."""
+        """Predictions after each stage, one array per stage."""
         plan = self._fitted_plan()
         return (plan.read(stage.z) for stage in plan.stages(self._dense(X)))
 
     def staged_cost(self, X: Any) -> Iterator[np.ndarray]:
-        """What each row has paid after each stage."""
+        """What each row has paid after each stage, one array per stage."""
         return (stage.cost for stage in self._fitted_plan().stages(self._dense(X)))
 
     def _by_blocks(
@@ -211,11 +241,40 @@ class PlanClassifier(ClassifierMixin, PlanEstimator):
         return ClassTarget(self._find_classes(y))
 
     def predict_proba(self, X: Any, budget: float | None = None, confidence: float | None = None) -> np.ndarray:
-        """Probability of each class, in the order of `classes_`."""
+        """Probability of each class, in the order of `classes_`.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, frame, BinnedDataset or RowStream
+            Rows with the columns of the training data.
+        budget : float or None, default=None
+            Most that a row may pay, 0 or more: what does not fit is skipped, and the row goes on with what fits.
+        confidence : float or None, default=None
+            Probability, 0 to 1, of its best class at which a row stops before its next purchase.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+        """
         return self._by_blocks(X, lambda plan, block: plan.predict_proba(block, budget=budget), confidence)
 
     def decision_function(self, X: Any, budget: float | None = None, confidence: float | None = None) -> np.ndarray:
-        """Raw scores: one per row for two classes, one per class otherwise."""
+        """Raw scores.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, frame, BinnedDataset or RowStream
+            Rows with the columns of the training data.
+        budget : float or None, default=None
+            Most that a row may pay, 0 or more: what does not fit is skipped, and the row goes on with what fits.
+        confidence : float or None, default=None
+            Probability, 0 to 1, of its best class at which a row stops before its next purchase.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_classes)
+            One score per row for two classes, one per class otherwise.
+        """
         return self._by_blocks(X, lambda plan, block: plan.score(block, budget=budget), confidence)
 
     def _find_classes(self, y: np.ndarray) -> np.ndarray:

@@ -104,6 +104,19 @@ class GraphEstimator(LearnerEstimator):
         """Values of `tradeoff` from nearly cost-blind to nothing but the cheapest, whatever the unit of the prices.
 
         No standardised feature has a larger gradient than the deviation of y. The useful window may be narrow.
+
+        Parameters
+        ----------
+        y : array-like
+            Labels of the training rows.
+        n_points : int, default=24
+            How many values, 1 or more.
+        sample_weight : array-like or None, default=None
+            Weights of the rows, 0 or more.
+
+        Returns
+        -------
+        ndarray
         """
         costs = self._given_costs()
         y = np.asarray(y)

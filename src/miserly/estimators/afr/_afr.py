@@ -503,7 +503,23 @@ class AFRClassifier(Anytime, PlanClassifier):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, eval_set: Any = None) -> Self:
-        """Learn. `eval_set=(X, y)` is held out instead of a tenth of the rows."""
+        """Learn all stages.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, frame of shape (n_rows, n_features)
+            Training rows.
+        y : array-like of shape (n_rows,)
+            Labels.
+        sample_weight : array-like or None, default=None
+            Weights of the rows, 0 or more.
+        eval_set : tuple or None, default=None
+            Validation rows, (X, y), held out instead of a tenth of the rows.
+
+        Returns
+        -------
+        self
+        """
         X, y, weight = self._fit_data(X, y, sample_weight, y_numeric=False)
         self.classes_ = self._find_classes(y)
         costs = self._bound_costs()

@@ -99,7 +99,23 @@ class _ASTC(LearnerEstimator):
         self.min_samples_leaf = min_samples_leaf
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, backend: Any = None) -> Self:
-        """Grow the tree. A `backend` holds remote rows; for Dask collections it is found."""
+        """Grow the tree.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, frame or Dask collection of shape (n_rows, n_features)
+            Training rows.
+        y : array-like of shape (n_rows,)
+            Labels.
+        sample_weight : array-like or None, default=None
+            Weights of the rows, 0 or more.
+        backend : DaskBackend or None, default=None
+            Holds remote rows; for Dask collections it is found.
+
+        Returns
+        -------
+        self
+        """
         nodes: list[Node | None] = []
         learners, y, target, weight = self._ready(X, y, sample_weight, backend)
         targets = target.encode(y)

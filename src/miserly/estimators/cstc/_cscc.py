@@ -149,10 +149,27 @@ class CSCCClassifier(PlanClassifier, GraphEstimator):
         self.reweight = reweight
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, eval_set: Any = None, backend: Any = None) -> Self:
-        """Learn. With `eval_set`, (X, y) or (X, y, qid), the candidate that is best by `metric` there is kept.
+        """Learn the cascade.
 
-        Candidates are the initialisation, the cascade after each round of the descent (which stops early) and their
-        first stages. A `backend` holds remote rows; for Dask collections it is found.
+        With `eval_set` candidates are the initialisation, the cascade after each round of the descent (which stops
+        early) and their first stages.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, frame or Dask collection of shape (n_rows, n_features)
+            Training rows.
+        y : array-like of shape (n_rows,)
+            Labels.
+        sample_weight : array-like or None, default=None
+            Weights of the rows, 0 or more.
+        eval_set : tuple or None, default=None
+            Validation rows, (X, y) or (X, y, qid): the best candidate there is kept.
+        backend : DaskBackend or None, default=None
+            Holds remote rows; for Dask collections it is found.
+
+        Returns
+        -------
+        self
         """
         posed = self._pose(X, y, sample_weight, backend)
         with closing(posed.learners.design), blas_threads(posed.n_cells):

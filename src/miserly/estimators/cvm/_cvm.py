@@ -213,7 +213,21 @@ class CompressedSVC(KernelClassifier):
     # ---- making one -------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train the full machine, and compress it."""
+        """Train the full machine, and compress it.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, frame of shape (n_rows, n_features)
+            Training rows.
+        y : array-like of shape (n_rows,)
+            Labels.
+        sample_weight : array-like or None, default=None
+            Weights of the rows, 0 or more.
+
+        Returns
+        -------
+        self
+        """
         X, codes, weight = self._fit_rows(X, y, sample_weight)
         self._check_sizes()
         rng = check_random_state(self.random_state)
@@ -234,8 +248,19 @@ class CompressedSVC(KernelClassifier):
     def from_sklearn(cls, svc: SVC, X: Any = None, **parameters: Any) -> Self:
         """Compress a fitted scikit-learn SVC. Probabilities are not calibrated before `calibrate` is called.
 
-        X are rows like those that will come, best the training rows: the small machine is matched there. Without them
-        it is matched at the support vectors alone, and may go astray between them.
+        Parameters
+        ----------
+        svc : SVC
+            Fitted, with an RBF or polynomial kernel.
+        X : array-like or None, default=None
+            Rows like those that will come, best the training rows: the small machine is matched there. Without them it
+            is matched at the support vectors alone, and may go astray between them.
+        **parameters
+            Parameters of the class.
+
+        Returns
+        -------
+        CompressedSVC
         """
         model = cls(**parameters)
         names = getattr(svc, "feature_names_in_", None)

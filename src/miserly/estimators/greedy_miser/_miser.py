@@ -74,7 +74,21 @@ class _GreedyMiser(BoostedEstimator):
         self.n_jobs = n_jobs
 
     def suggest_grid(self, y: Any, n_points: int = 8, sample_weight: Any = None) -> np.ndarray:
-        """Values of `tradeoff` from nearly cost-blind to nearly nothing bought, whatever the unit of the prices."""
+        """Values of `tradeoff` from nearly cost-blind to nearly nothing bought, whatever the unit of the prices.
+
+        Parameters
+        ----------
+        y : array-like
+            Labels of the training rows.
+        n_points : int, default=8
+            How many values, 1 or more.
+        sample_weight : array-like or None, default=None
+            Weights of the rows, 0 or more.
+
+        Returns
+        -------
+        ndarray
+        """
         costs = self._given_costs()
         loss, target = self._loss_and_target(np.asarray(y))
         weight = row_weights(sample_weight, len(target))
