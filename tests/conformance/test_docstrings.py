@@ -31,19 +31,6 @@ LATER = [
     "miserly.costs.Account",
     "miserly.costs.RowAccounts",
     "miserly.costs.set_bits",
-<<<<<<< HEAD
-    "miserly.datasets.CsvStream",
-    "miserly.datasets.LetorStream",
-    "miserly.datasets.ParquetStream",
-    "miserly.datasets.TableProblem",
-    "miserly.datasets.from_frame",
-    "miserly.datasets.hospital_csv",
-    "miserly.datasets.read_csv",
-    "miserly.datasets.read_letor",
-    "miserly.datasets.read_parquet",
-    "miserly.datasets.write_csv",
-=======
->>>>>>> 5df8f6d (Add miserly next and miserly compare; document all readers)
     "miserly.distributed.DaskBackend",
     "miserly.distributed.Traffic",
     "miserly.import_trees",
