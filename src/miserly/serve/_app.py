@@ -32,7 +32,7 @@ ARRIVED = "miserly.arrived"  # where a server puts the time at which a request a
 
 
 class Application(Litestar):
-    """Answers `/v1/predict` and `/v1/rank` itself, so that refusing costs little; Litestar answers the rest."""
+    """Answers the POST routes itself, so that refusing costs little; Litestar answers the rest."""
 
     handler: RequestHandler
     pool: RunnerPool
@@ -61,7 +61,9 @@ class Application(Litestar):
     def _answering(self, path: str) -> Answering | None:
         if path == "/v1/predict":
             return self.handler.predict
-        return self.handler.rank if path == "/v1/rank" else None
+        if path == "/v1/rank":
+            return self.handler.rank
+        return self.handler.advise if path == "/v1/next" else None
 
     async def _exchange(self, path: str, answer: Answering, scope: Any, receive: Receive, send: Send) -> None:
         arrived = scope.get(ARRIVED) or self.clock.now()

@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-from miserly.runtime import Answer, Ranking
+from miserly.runtime import Advice, Answer, Ranking
 
 NotNegative = Annotated[float, msgspec.Meta(ge=0)]
 Features = dict[str, float | str | None]
@@ -37,6 +37,40 @@ class RankRequest(_Request, kw_only=True):
     query: Any = None
     documents: list[Any]
     features: list[Features] | None = None
+
+
+class NextRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """What is `known` of a row (null: known to be missing), what is `unavailable` now (acquisitions or features), and
+    what may still be paid."""
+
+    known: Features = {}
+    unavailable: list[str] = []
+    budget: NotNegative | None = None
+
+
+class NextCandidate(msgspec.Struct):
+    """A purchase that could be made now: its price, and the expected drop of the loss with two bounds."""
+
+    acquisitions: tuple[str, ...]
+    price: float
+    gain: float
+    low: float
+    high: float
+
+
+class NextAnswer(msgspec.Struct):
+    """The prediction from what is known, what to buy next (null: nothing more), and why; `ranking` lists all that could
+    be bought, best gain per price first."""
+
+    value: Any
+    probabilities: list[float | None] | None
+    next: str | None
+    together: tuple[str, ...]
+    price: float
+    expected_gain: float
+    stop: bool
+    why: str
+    ranking: list[NextCandidate]
 
 
 class PredictAnswer(msgspec.Struct):
@@ -85,7 +119,7 @@ class RefusedError(Exception):
         self.status, self.detail = status, ErrorDetail(what, where, remedy)
 
 
-R = TypeVar("R", PredictRequest, RankRequest)
+R = TypeVar("R", PredictRequest, RankRequest, NextRequest)
 _PLACE = re.compile(r" - at `\$\.?(.*)`$")
 
 
@@ -136,6 +170,22 @@ def prediction(answer: Answer) -> PredictAnswer:
         answer.stopped,
         answer.acquired,
         answer.tier,
+    )
+
+
+def next_purchase(advice: Advice) -> NextAnswer:
+    """Advice as it is sent."""
+    value, probabilities = advice.value, advice.probabilities
+    return NextAnswer(
+        value.tolist() if hasattr(value, "tolist") else value,
+        None if probabilities is None else probabilities.tolist(),
+        advice.next,
+        advice.together,
+        advice.price,
+        advice.expected_gain,
+        advice.stop,
+        advice.why,
+        [NextCandidate(c.acquisitions, c.price, c.gain, c.low, c.high) for c in advice.ranking],
     )
 
 

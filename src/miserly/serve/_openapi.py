@@ -9,7 +9,15 @@ import msgspec
 
 from miserly import __version__
 from miserly.plan import Menu, Plan
-from miserly.serve._messages import ErrorAnswer, PredictAnswer, PredictRequest, RankAnswer, RankRequest
+from miserly.serve._messages import (
+    ErrorAnswer,
+    NextAnswer,
+    NextRequest,
+    PredictAnswer,
+    PredictRequest,
+    RankAnswer,
+    RankRequest,
+)
 
 LIMIT_HEADERS = {
     "Miserly-Budget": "Most that the row may cost, in the plan's unit. With one in the body, the smaller counts.",
@@ -18,6 +26,7 @@ LIMIT_HEADERS = {
 ROUTES: dict[str, tuple[str, str, Any]] = {
     "/v1/predict": ("post", "Answer one row, buying what the plan asks for", (PredictRequest, PredictAnswer)),
     "/v1/rank": ("post", "Rank the documents of a query", (RankRequest, RankAnswer)),
+    "/v1/next": ("post", "What to buy next for a row of which something is known", (NextRequest, NextAnswer)),
     "/v1/plan": ("get", "What the plan may buy, and its prices", "application/json"),
     "/healthz": ("get", "Whether the process lives", "text/plain"),
     "/readyz": ("get", "Whether it takes requests: 503 while it shuts down", "text/plain"),
@@ -34,7 +43,7 @@ REFUSALS = {
 
 def description() -> dict[str, Any]:
     """The interface in OpenAPI 3.1."""
-    kinds = [PredictRequest, PredictAnswer, RankRequest, RankAnswer, ErrorAnswer]
+    kinds = [PredictRequest, PredictAnswer, RankRequest, RankAnswer, NextRequest, NextAnswer, ErrorAnswer]
     _, schemas = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
     return {
         "openapi": "3.1.0",

@@ -1,4 +1,4 @@
-"""What the two routes that answer do, from the bytes of a request to the bytes of its answer."""
+"""What the routes that answer do, from the bytes of a request to the bytes of its answer."""
 
 from __future__ import annotations
 
@@ -9,9 +9,20 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from miserly.runtime import REAL, Answer, Clock
+from miserly.runtime import REAL, Answer, Clock, advise
 from miserly.serve._admission import overloaded
-from miserly.serve._messages import PredictRequest, RankRequest, RefusedError, prediction, ranking, read, read_header
+from miserly.serve._messages import (
+    NextRequest,
+    PredictRequest,
+    RankRequest,
+    RefusedError,
+    next_purchase,
+    prediction,
+    ranking,
+    read,
+    read_header,
+    shorten,
+)
 from miserly.serve._metrics import Telemetry
 from miserly.serve._rows import UNREAD, RowReader
 from miserly.serve._runner_pool import ActivePlan, RunnerPool
@@ -57,9 +68,10 @@ class RequestHandler:
         clock: Clock = REAL,
     ) -> None:
         self._pool, self._telemetry, self._limits, self._reader = pool, telemetry, limits, reader
-        self._now = clock.now
+        self._now, self._beside = clock.now, clock.beside
         self._predictions = msgspec.json.Decoder(PredictRequest)
         self._rankings = msgspec.json.Decoder(RankRequest)
+        self._questions = msgspec.json.Decoder(NextRequest)
         self._encode = msgspec.json.Encoder().encode
 
     async def predict(self, body: bytes, headers: Headers, arrived: float, waited: float) -> bytes:
@@ -105,6 +117,34 @@ class RequestHandler:
         self._telemetry.answers(ranked.answers)
         self._telemetry.request("/v1/rank", 200, self._now() - arrived)
         return sent
+
+    async def advise(self, body: bytes, headers: Headers, arrived: float, waited: float) -> bytes:
+        """Say what to buy next for a row of which something is known."""
+        asked = read(self._questions, body)
+        budget = _smaller(asked.budget, read_header(headers, b"miserly-budget"), self._limits.budget)
+        await self._pool.admission.enter()
+        active = self._pool.begin()
+        try:
+            active.check.features(asked.known, "known")
+            self._check_unavailable(active, asked.unavailable)
+            plan = active.menu or active.plan
+            advice = await self._beside(lambda: advise(plan, asked.known, asked.unavailable, budget))
+            sent = self._encode(next_purchase(advice))
+        except Exception as error:
+            self._note_error(active, error)
+            raise
+        finally:
+            self._pool.end(active)
+            self._pool.admission.leave(None)
+        self._telemetry.request("/v1/next", 200, self._now() - arrived)
+        return sent
+
+    def _check_unavailable(self, active: ActivePlan, names: Iterable[str]) -> None:
+        costs = active.plan.costs
+        for i, name in enumerate(names):
+            if name not in costs.prices and name not in costs.needs:
+                what = f"There is no acquisition or feature {shorten(name)!r}."
+                raise RefusedError(what, f"unavailable[{i}]", "GET /v1/plan lists them.")
 
     def _bounds(self, asked: R, headers: Headers, arrived: float, waited: float) -> tuple[float | None, float | None]:
         """The budget, and when the time is up: of those in the body and in the headers, the smaller.
