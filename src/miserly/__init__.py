@@ -40,6 +40,7 @@ _HOME = {
     "PricedPipeline": "miserly.estimators",
     "BinnedDataset": "miserly.boosting",
     "import_trees": "miserly.boosting",
+    "import_plan": "miserly.boosting",
     "read_table": "miserly.datasets",
     "frontier": "miserly.frontiers",
     "Frontier": "miserly.frontiers",

@@ -13,6 +13,7 @@ from miserly.boosting._boost import Boosted, boost
 from miserly.boosting._checkpoint import Checkpoint
 from miserly.boosting._exact import mean_of_sums as mean_of_sums
 from miserly.boosting._grower import Grower
+from miserly.boosting._import_plan import import_plan
 from miserly.boosting._importing import import_trees
 from miserly.boosting._loss_registry import LossContext, loss_names, make_loss, register_loss
 from miserly.boosting._loss_registry import Task as Task
@@ -63,6 +64,7 @@ __all__ = [
     "boost",
     "check_row_count",
     "fetch",
+    "import_plan",
     "import_trees",
     "is_remote",
     "loss_names",

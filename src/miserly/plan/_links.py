@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from miserly._typing import Floats
 from miserly.kernels import links as kernels
 
-Link = Literal["identity", "logistic", "softmax", "vote", "coupled"]
+Link = Literal["identity", "logistic", "softmax", "vote", "coupled", "shares"]
 BY_PAIRS = ("vote", "coupled")
 
 
@@ -30,11 +30,13 @@ def sigmoid(z: Floats) -> Floats:
 
 def probabilities(link: Link, z: Floats, n_classes: int) -> Floats:
     """Probability of each class: rows × classes. Votes are shares of the pairs won, not calibrated; coupled scores are
-    log-odds of pairs of classes."""
+    log-odds of pairs of classes; shares are probabilities already."""
     if link == "logistic" and not (n_classes == 2 and z.shape[1] == 1):
         p = sigmoid(z)
         total = p.sum(axis=1, keepdims=True)
         return np.where(total > 0, p / np.where(total > 0, total, 1.0), 1.0 / n_classes)
+    if link == "shares":
+        return np.array(z, np.float64)
     out = np.empty((len(z), n_classes))
     if link == "logistic":
         kernels.two_classes(z, out)
