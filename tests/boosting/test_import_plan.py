@@ -137,9 +137,8 @@ def test_columns_go_by_name_where_the_model_knows_them():
 
 def test_an_early_stop_and_a_background_are_kept():
     model = lightgbm.LGBMRegressor(n_estimators=200, learning_rate=0.5, verbose=-1, n_jobs=1)
-    model.fit(
-        X[:300], NUMBER[:300], eval_set=[(X[300:], NUMBER[300:])], callbacks=[lightgbm.early_stopping(3, verbose=False)]
-    )
+    stop = lightgbm.early_stopping(3, verbose=False)
+    model.fit(X[:300], NUMBER[:300], eval_X=X[300:], eval_y=NUMBER[300:], callbacks=[stop])
     plan = ms.import_plan(model, COSTS)
     assert len(plan.nodes) == model.best_iteration_ < 200
     np.testing.assert_allclose(plan.predict(NEW), model.predict(NEW), atol=EXACT)
