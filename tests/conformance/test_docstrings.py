@@ -31,6 +31,7 @@ LATER = [
     "miserly.costs.Account",
     "miserly.costs.RowAccounts",
     "miserly.costs.set_bits",
+    "miserly.datasets.TableProblem",
     "miserly.distributed.DaskBackend",
     "miserly.distributed.Traffic",
     "miserly.import_trees",

@@ -22,7 +22,7 @@ SMALL = 1e-3
 
 
 class Memory:
-    """The last moves, and the gradient_changes of the slope that they made."""
+    """The last moves, and how the gradient changed with each."""
 
     def __init__(self) -> None:
         self.moves: list[Floats] = []

@@ -85,9 +85,24 @@ class _CSTC(GraphEstimator):
         self.reweight = reweight
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, eval_set: Any = None, backend: Any = None) -> Self:
-        """Learn. With `eval_set`, (X, y) or (X, y, qid), nodes that do not help `metric` there are pruned.
+        """Learn the tree.
 
-        A `backend` holds the rows held_out; for Dask collections it is found.
+        Parameters
+        ----------
+        X : array-like, sparse matrix, frame or Dask collection of shape (n_rows, n_features)
+            Training rows.
+        y : array-like of shape (n_rows,)
+            Labels.
+        sample_weight : array-like or None, default=None
+            Weights of the rows, 0 or more.
+        eval_set : tuple or None, default=None
+            Validation rows, (X, y) or (X, y, qid): the best candidate there is kept.
+        backend : DaskBackend or None, default=None
+            Holds remote rows; for Dask collections it is found.
+
+        Returns
+        -------
+        self
         """
         posed = self._pose(X, y, sample_weight, backend)
         with closing(posed.learners.design), blas_threads(posed.n_cells):
