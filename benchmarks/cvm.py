@@ -140,15 +140,15 @@ def compare(task: Task) -> None:
         return model.predict(task.X_test) == task.y_test
 
     began = time.process_time()
-    base = CompressedSVC.from_sklearn(svc, n_vectors=2, **task.settings)
+    base = CompressedSVC.from_sklearn(svc, task.X, n_vectors=2, **task.settings)
     points = base.path(rows, task.y_test, sizes)
     compressing = time.process_time() - began
     curves: dict[str, list[np.ndarray]] = {"CVM": [point.plan.predict(rows) == task.y_test for point in points]}
     still = {"n_starts": 0, "max_iter": 0}
     ways: dict[str, Callable[[int], list[Any]]] = {
-        "LARS only": lambda m: [CompressedSVC.from_sklearn(svc, n_vectors=m, **still)],
+        "LARS only": lambda m: [CompressedSVC.from_sklearn(svc, task.X, n_vectors=m, **still)],
         "random": lambda m: [
-            CompressedSVC.from_sklearn(svc, n_vectors=m, init="random", random_state=s, **still) for s in SEEDS
+            CompressedSVC.from_sklearn(svc, task.X, n_vectors=m, init="random", random_state=s, **still) for s in SEEDS
         ],
         "reduced SVM": lambda m: [ReducedSVC(**kernel, n_vectors=m).fit(task.X, task.y)],
         "Nyström": lambda m: [

@@ -66,8 +66,8 @@ def _circle_figures(seed: int) -> tuple[float, ...]:
 def _circle(seed: int) -> tuple[tuple[float, ...], list[CloudPanel]]:
     data = circle(N_POINTS, seed)
     svc = SVC(C=0.15, gamma=0.5).fit(data.X, data.y)
-    still = CompressedSVC.from_sklearn(svc, n_vectors=N_VECTORS, n_starts=0, max_iter=0)
-    moved = CompressedSVC.from_sklearn(svc, n_vectors=N_VECTORS)
+    still = CompressedSVC.from_sklearn(svc, data.X, n_vectors=N_VECTORS, n_starts=0, max_iter=0)
+    moved = CompressedSVC.from_sklearn(svc, data.X, n_vectors=N_VECTORS)
     ticks = np.linspace(-5, 5, 81)
     grid = np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2)
     near = np.array([((data.X - g) ** 2).sum(axis=1).min() <= NEAR**2 for g in grid])
@@ -138,8 +138,8 @@ def _compress(read: Callable[[Path, bool], SvmTask], folder: Path, quick: bool) 
     n = len(svc.support_)
     sizes = [max(2, round(r * n)) for r in RATIOS]
     settings = MANY if len(np.unique(task.y)) > 2 else {}
-    moved = CompressedSVC.from_sklearn(svc, n_vectors=2, **settings).path(task.X_test, task.y_test, sizes)
-    picked = [CompressedSVC.from_sklearn(svc, n_vectors=m, n_starts=0, max_iter=0) for m in sizes]
+    moved = CompressedSVC.from_sklearn(svc, task.X, n_vectors=2, **settings).path(task.X_test, task.y_test, sizes)
+    picked = [CompressedSVC.from_sklearn(svc, task.X, n_vectors=m, n_starts=0, max_iter=0) for m in sizes]
     reduced = [ReducedSVC(**kernel, n_vectors=m).fit(task.X, task.y) for m in sizes]
     return {
         "n": n,
