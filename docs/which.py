@@ -1,4 +1,4 @@
-"""Draws the figure of the page *Which method when* from figures that stand in the cards: `python docs/which.py`."""
+"""Draws the figure of the page *Choose a method* from figures that stand in the cards: `python docs/which.py`."""
 
 from __future__ import annotations
 
