@@ -42,10 +42,46 @@ remembered = lru_cache(1 << 14)
 class Plan(Frozen):
     """A dictionary of weak learners and a graph of linear scorers over it, with the prices of everything it may buy.
 
-    Rows start at each of `roots`, one after the other, with one account and `prior` as the free answer; nodes lead only
-    to later nodes. `link` reads scores as numbers or, with `classes`, as probabilities. Under `charge="learner"` a node
-    costs all that its learners may look at; under "path" a row pays only for the splits it meets. `notes` are for
-    people. `schema` says what the columns mean: with it, frames and rows may come in the user's own words.
+    Parameters
+    ----------
+    costs : CostTable
+        The prices, bound to the features in the order of their columns.
+    dictionary : Dictionary
+        The weak learners: raw features, trees or kernels.
+    nodes : sequence of Node
+        The graph. Nodes lead only to later nodes or to the exit.
+    prior : array of shape (n_outputs,)
+        The free answer: the scores before anything is bought.
+    link : {"identity", "logistic", "softmax", "vote", "coupled", "shares"}, default="identity"
+        How scores are read: as numbers, log-odds, votes and log-odds of pairs of classes, or probabilities.
+    classes : array, optional
+        The labels, exactly if the link is not the identity.
+    roots : sequence of int, default=(0,)
+        Where rows start, one root after the other, with one account.
+    charge : {"learner", "path"}, default="learner"
+        Whether a node costs all that its learners may look at, or a row pays only for the splits that it meets.
+    notes : mapping, optional
+        For people; saved, never compared.
+    schema : Schema, optional
+        What the columns mean: with it, frames and rows may come in the user's own words.
+    means : array of shape (n_features,), optional
+        The training means, which raw features and kernels take for values that a row does not know.
+    unavailable : sequence of str, default=()
+        Features that are never bought; their values are unknown.
+    shares : array, optional
+        For trees: the share of training rows that goes left at each place of the table, from 0 to 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from miserly.costs import CostTable
+    >>> from miserly.plan import Node, Plan, RawFeatures
+    >>> costs = CostTable.per_feature({"age": 1.0, "crp": 12.5})
+    >>> plan = Plan(costs, RawFeatures([0, 1]), (Node([0, 1], [0.1, 1.0]),), [0.0], means=[40.0, 2.0])
+    >>> plan.predict(np.array([[50.0, 3.0]]))
+    array([8.])
+    >>> plan.predict(np.array([[50.0, 3.0]]), budget=5), plan.predict_cost(np.array([[50.0, 3.0]]), budget=5)
+    (array([7.]), array([1.]))
     """
 
     costs: CostTable
@@ -155,8 +191,21 @@ class Plan(Frozen):
         charge: Charge | None = None,
         confidence: float | None = None,
     ) -> Run:
-        """Scores, costs, exits of every row. Rows that cannot pay for a node within the budget answer before it, and
-        so do rows whose most probable class has the probability `confidence` or more."""
+        """Scores, costs and exits of every row.
+
+        Parameters
+        ----------
+        X : array or frame, rows × features
+            The values; a row reads only those that it pays for.
+        qid : array, optional
+            The query of each row, for gates that compare documents.
+        budget : float, optional
+            The most that a row may pay. What does not fit is skipped, and the row goes on with what fits.
+        charge : {"learner", "path"}, optional
+            Instead of the plan's own.
+        confidence : float, optional
+            Rows stop before the next purchase once their most probable class has this probability.
+        """
         if confidence is not None:
             return self.stopping(confidence).run(X, qid, budget, charge)
         matrix = as_matrix(X, self.costs.features, self.costs.named, self.schema)
