@@ -49,6 +49,11 @@ class BinnedDataset:
 
     Made by `from_parquet`, `from_csv` or `from_letor`; `BinnedDataset(folder)` opens it again, and reads all of it once
     to compare checksums.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Where the bins are.
     """
 
     def __init__(self, folder: str | Path) -> None:

@@ -31,6 +31,16 @@ def import_trees(model: Any) -> Trees:
     `model` is a LightGBM or XGBoost booster or estimator, or a tree, a forest or gradient boosting of scikit-learn. The
     sum of the trees is the model's raw prediction (mean, log-odds; of a forest of classes, the share of the second);
     with K > 2 classes, tree t belongs to class t mod K. What a model adds beside its trees stands in the first of them.
+
+    Parameters
+    ----------
+    model : object
+        A fitted model of LightGBM, XGBoost or scikit-learn.
+
+    Returns
+    -------
+    Trees
+        Its trees, to the bit.
     """
     kinds = {f"{kind.__module__.split('.')[0]}.{kind.__name__}" for kind in type(model).__mro__}
     if "lightgbm.Booster" in kinds:

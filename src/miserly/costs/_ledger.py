@@ -26,7 +26,21 @@ class Account:
 
 
 class Ledger:
-    """Prices of acquisitions and of evaluations; gives the account that follows from a purchase."""
+    """Prices of acquisitions and of evaluations; gives the account that follows from a purchase.
+
+    Parameters
+    ----------
+    prices : sequence of float
+        The price of each acquisition, 0 or more.
+    evaluation : sequence of float
+        The price of evaluating each learner, 0 or more.
+
+    Examples
+    --------
+    >>> ledger = Ledger([1.0, 5.0], evaluation=[])
+    >>> ledger.price(0b11)
+    6.0
+    """
 
     def __init__(self, prices: Sequence[float], evaluation: Sequence[float]) -> None:
         self._prices = tuple(prices)

@@ -36,6 +36,30 @@ class CostTable:
     A price per feature is one acquisition each; a group is an acquisition that several features share; a derived
     feature needs the acquisitions of what it is derived from. `evaluation` is the price of running one weak learner
     (one number, or one per learner), also paid once per row.
+
+    Parameters
+    ----------
+    features : sequence of str
+        The features, in the order of the columns unless `named`.
+    needs : mapping of str to sequence of str
+        The acquisitions that each feature needs; an empty list is a free feature.
+    prices : mapping of str to float
+        The price of each acquisition for one row, 0 or more. There is no default price.
+    evaluation : float or tuple of float, default=0.0
+        The price of evaluating one learner, the same for all or one for each, 0 or more.
+    unit : str, default="units"
+        What prices are measured in.
+    named : bool, default=True
+        Whether features are found by name; otherwise by the order of the columns.
+    each : float, default=None
+        One price for every feature of whatever data come; see `CostTable.uniform`.
+
+    Examples
+    --------
+    >>> needs = {"tsh": ["draw", "tsh"], "t3": ["draw", "t3"]}
+    >>> costs = CostTable(["tsh", "t3"], needs, {"draw": 2, "tsh": 20, "t3": 9})
+    >>> costs.price(["tsh", "t3"])
+    31.0
     """
 
     features: tuple[str, ...]

@@ -54,7 +54,23 @@ class Point:
 
 @dataclass(frozen=True)
 class Frontier:
-    """All points of a sweep, in the order of the grid; `complete` is false if it was interrupted."""
+    """All points of a sweep, in the order of the grid.
+
+    Parameters
+    ----------
+    points : tuple of Point
+        Models with what was measured.
+    metric : Metric
+        What their quality is measured by.
+    unit : str
+        The unit of their costs.
+    name : str, default=""
+        What figures call it.
+    complete : bool, default=True
+        False if the sweep was interrupted.
+    offer : callable, default=None
+        Makes the menu of these models.
+    """
 
     points: tuple[Point, ...]
     metric: Metric

@@ -18,6 +18,16 @@ def cascade(plans: Sequence[Plan]) -> Plan:
     needs and takes its answer instead. `confidence`, a budget, or the gates of `stopping` end its way between them.
 
     All must have the same features at the same prices, and answer in the same way.
+
+    Parameters
+    ----------
+    plans : sequence of Plan
+        At least one, each a sum of trees without gates, in the order in which rows meet them.
+
+    Returns
+    -------
+    Plan
+        A chain of stages, each of which replaces the prediction of the one before.
     """
     if not plans:
         raise ValueError("Give at least one plan.")

@@ -28,8 +28,28 @@ class Extractor:
     ----------
     function : callable
         What is called.
-    acquisition, yields, needs, many, workers, process, timeout, retries, cache, inline, version
-        As in `extractor`.
+    acquisition : str or None
+        What it performs; None if it is free.
+    yields : tuple of str
+        The features that it gives.
+    needs : tuple of str, default=()
+        Extractors whose results it takes.
+    many : bool, default=False
+        Whether it takes lists and returns a list.
+    workers : int, default=8
+        Threads or processes of its own, 1 or more.
+    process : bool, default=False
+        Whether it runs in processes.
+    timeout : float, default=None
+        Seconds that a call may take.
+    retries : int, default=0
+        How often a failed call is repeated, 0 or more.
+    cache : Cache, default=None
+        Keeps results across requests.
+    inline : bool, default=False
+        Whether it is called on the caller's thread, also under a deadline.
+    version : str, default=""
+        A part of the cache's keys.
     """
 
     function: Callable[..., Any]
