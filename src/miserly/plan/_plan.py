@@ -42,7 +42,6 @@ remembered = lru_cache(1 << 14)
 class Plan(Frozen):
     """A dictionary of weak learners and a graph of linear scorers over it, with the prices of everything it may buy.
 
-<<<<<<< Updated upstream
     Parameters
     ----------
     costs : CostTable
@@ -83,49 +82,6 @@ class Plan(Frozen):
     array([8.])
     >>> plan.predict(np.array([[50.0, 3.0]]), budget=5), plan.predict_cost(np.array([[50.0, 3.0]]), budget=5)
     (array([7.]), array([1.]))
-=======
-    Rows start at each of `roots`, one after the other, with one account and `prior` as the free answer; nodes lead only
-    to later nodes. `link` reads scores as numbers or, with `classes`, as probabilities. Under `charge="learner"` a node
-    costs all that its learners may look at; under "path" a row pays only for the splits it meets. `notes` are for
-    people. `schema` says what the columns mean: with it, frames and rows may come in the user's own words.
-
-    Parameters
-    ----------
-    costs : CostTable
-        The features in the order of the columns, and their prices.
-    dictionary : Dictionary
-        The learners: `RawFeatures`, `Trees` or `Kernels`.
-    nodes : tuple of Node
-        The scorers; a node leads only to later ones.
-    prior : array of shape (n_outputs,)
-        The scores before any purchase: the free prediction.
-    link : {"identity", "logistic", "softmax", "vote", "coupled"}, default="identity"
-        How scores are read.
-    classes : array, default=None
-        The labels, for links that give classes.
-    roots : tuple of int, default=(0,)
-        Nodes where every row begins, one after the other, with one account.
-    charge : {"learner", "path"}, default="learner"
-        Who pays for a tree: every row for all its features, or each row for the splits that it meets.
-    notes : mapping, default={}
-        Plain data for people: the estimator and its settings.
-    schema : Schema, default=None
-        What the columns mean.
-    means : array of shape (n_features,), default=None
-        Training means, in place of values that are skipped or missing, for learners that need every value.
-    unavailable : tuple of str, default=()
-        Features that are never bought.
-    shares : array, default=None
-        The share of training rows, 0 to 1, that went to each place of the trees' table.
-
-    Examples
-    --------
-    >>> from miserly.costs import CostTable
-    >>> from miserly.plan import Node, Plan, RawFeatures
-    >>> plan = Plan(CostTable.per_feature({"a": 1.0}), RawFeatures([0]), (Node([0], [2.0]),), [0.5])
-    >>> plan.predict([[3.0]]), plan.predict_cost([[3.0]])
-    (array([6.5]), array([1.]))
->>>>>>> Stashed changes
     """
 
     costs: CostTable
