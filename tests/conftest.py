@@ -13,6 +13,5 @@ HERE = Path(__file__).parent
 
 def pytest_collection_modifyitems(items):
     for item in items:
-        place = str(item.path.relative_to(HERE))
-        if place.startswith(INTEGRATION):
+        if item.path.is_relative_to(HERE) and str(item.path.relative_to(HERE)).startswith(INTEGRATION):
             item.add_marker(pytest.mark.integration)
