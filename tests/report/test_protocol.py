@@ -11,7 +11,7 @@ import miserly as ms
 from miserly.baselines import PathTreeClassifier, PathTreeRegressor
 from miserly.cli.main import cli
 from miserly.datasets import write_csv
-from miserly.report import LabelledRows, protocol
+from miserly.report import LabelledRows, export_text, protocol
 from miserly.report._intervals import wilson
 
 COSTS = ms.CostTable(
@@ -138,3 +138,32 @@ def test_it_fits_one_page_as_text_markdown_and_command(train, rows, tmp_path):
     assert done.exit_code == 0, done.output
     assert done.output.rstrip("\n") == found.text()
     assert CliRunner().invoke(cli, words[:-2]).exit_code == 2
+
+
+def test_a_tree_is_written_as_it_predicts(train, rows):
+    """The text alone predicts what the tree does, missing values too."""
+    plan = PathTreeRegressor(COSTS, tradeoff=0.0, max_leaf_nodes=6).fit(train[0], train[0][:, 2]).plan_
+    lines = export_text(plan).splitlines()
+
+    def follow_text(x):
+        depth, i = 0, 0
+        while True:
+            line = lines[i].replace("│", " ")
+            text = line.split("─ ", 1)[1]
+            if text.startswith("value"):
+                return float(text.split()[1])
+            missing = text.endswith(" or missing")
+            name, sign, threshold = text.removesuffix(" or missing").split()
+            value = x[COSTS.features.index(name)]
+            yes = missing if np.isnan(value) else (value <= float(threshold)) == (sign == "≤")
+            if yes:
+                depth, i = depth + 1, i + 1
+            else:
+                i = next(k for k in range(i + 1, len(lines)) if lines[k].index("─") == lines[i].index("─"))
+
+    X = rows.X[:100].copy()
+    X[::7, 2] = np.nan
+    expected = [float(f"{v:.4g}") for v in plan.predict(X)]
+    assert [follow_text(x) for x in X] == pytest.approx(expected, rel=1e-3)
+    with pytest.raises(ValueError, match="there is no tree 9"):
+        export_text(plan, 9)

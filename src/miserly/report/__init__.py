@@ -3,6 +3,7 @@
 from miserly.report._observed import LabelledRows, Observed
 from miserly.report._protocol import Protocol, ProtocolStep, Rate, protocol
 from miserly.report._runs import SavedRun, load_run, save_run
+from miserly.report._tree_text import export_text
 from miserly.report.figures import (
     BoundaryPicture,
     CalibrationPicture,
@@ -38,6 +39,7 @@ __all__ = [
     "SpendingPicture",
     "StagesPicture",
     "TiersPicture",
+    "export_text",
     "load_run",
     "plot_frontier",
     "plot_plan",
