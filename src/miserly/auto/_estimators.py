@@ -149,7 +149,7 @@ class AutoMiserClassifier(PlanClassifier, _AutoMiser):
     """The best frontier of classifiers that a time limit allows, in one call.
 
     It tries a portfolio (boosted trees that pay for features, chains of nested feature sets with learned stops,
-    cascades, single trees, the free constant), chooses by cross-validation or on `eval_set`, and fits again on all rows.
+    cascades, single trees, the free constant), chooses by cross-validation or on `eval_set`, and refits on all rows.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ class AutoMiserClassifier(PlanClassifier, _AutoMiser):
     time_limit : float above 0 or None, default=60
         Seconds after which nothing new is tried. None: no limit, and the same seed gives the same bits.
     metric : str or Metric, default="auto"
-        What is compared at each cost. "auto" takes accuracy, or AUC or log-loss where classes are skewed, and logs which.
+        What is compared at each cost. "auto" takes accuracy, or AUC or log-loss where classes are skewed.
     random_state : int, RandomState or None, default=0
         Seed of the folds and of the draws of rows.
 
@@ -220,7 +220,7 @@ class AutoMiserRegressor(PlanRegressor, _AutoMiser):
     """The best frontier of regressors that a time limit allows, in one call.
 
     It tries a portfolio (boosted trees that pay for features, chains of nested feature sets with learned stops,
-    cascades, single trees, the free constant), chooses by cross-validation or on `eval_set`, and fits again on all rows.
+    cascades, single trees, the free constant), chooses by cross-validation or on `eval_set`, and refits on all rows.
 
     Parameters
     ----------
@@ -279,7 +279,7 @@ class AutoMiserRanker(PlanRegressor, _AutoMiser):
     """The best frontier of rankers that a time limit allows, in one call.
 
     It tries a portfolio (boosted trees that pay for features, chains of nested feature sets with learned stops,
-    cascades, single trees, the free constant), chooses by cross-validation or on `eval_set`, and fits again on all rows.
+    cascades, single trees, the free constant), chooses by cross-validation or on `eval_set`, and refits on all rows.
 
     Parameters
     ----------
