@@ -354,7 +354,7 @@ def test_dictionaries_that_make_no_sense_are_refused():
     with pytest.raises(ValueError, match="import_trees"):
         ms.ASTCRegressor(costs, dictionary=RandomForestRegressor(3)).fit(full, y)
     with pytest.raises(ValueError, match="dictionary"):
-        ms.ASTCRegressor(costs, dictionary="trees").fit(full, y)
+        ms.ASTCRegressor(costs, dictionary="words").fit(full, y)
     wide = ms.GreedyMiserRegressor(CostTable.uniform(), n_estimators=5).fit(np.c_[full, y], y).plan_
     with pytest.raises(ValueError, match="feature 6"):
         ms.ASTCRegressor(costs, dictionary=wide).fit(full, y)
