@@ -19,11 +19,8 @@ HEADINGS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Examples
 LATER = [
     "miserly.Advice",
     "miserly.BinnedDataset",
-    "miserly.CostTable",
     "miserly.Extractor",
     "miserly.Frontier",
-    "miserly.Ledger",
-    "miserly.Plan",
     "miserly.RedisCache",
     "miserly.cascade",
     "miserly.checks.check_estimator_costs",
