@@ -204,7 +204,7 @@ class Frontier:
     def _repr_html_(self) -> str:
         front = [(_cost(p, "mean"), p.validation.quality) for p in self.pareto()]
         hidden = {*NOT_IN_TABLE, "seconds"} - {"pareto"}
-        rows = [{k: v for k, v in row.items() if k not in hidden} for row in self.frame()]
+        rows = [{k: v for k, v in row.items() if k not in hidden} for row in self.records()]
         return _display.steps(front, f"{self.metric.name} against mean cost") + _display.table(rows, repr(self)[1:-1])
 
     def plot(self, path: str | Path | None = None, ax: Any = None, **options: Any) -> Any:
