@@ -13,9 +13,7 @@ from miserly.plan import EXIT, Gate, Node, Plan, Trees, cascade
 Name = tuple[int, int, int]
 
 
-def assemble(
-    graph: StageGraph, policies: Sequence[StagePolicy], chooser: Trees | None = None, of_fold: bool = False
-) -> Plan:
+def assemble(graph: StageGraph, policies: Sequence[StagePolicy], chooser: Trees | None, of_fold: bool) -> Plan:
     """The plan that follows a policy from the empty set on; with a `chooser` rows that pass it follow the second of two
     policies, the others the first. `of_fold` takes the models of the first fold instead of those of all rows."""
     builder = _Builder(graph, policies, of_fold)

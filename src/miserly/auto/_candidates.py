@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -92,7 +93,7 @@ class Scale:
         ]
 
     def _plan_of(self, policies: Sequence[StagePolicy], chooser: Trees | None = None) -> Callable[[bool], Plan]:
-        return lambda of_fold: assemble(self.graph, policies, chooser, of_fold)
+        return partial(assemble, self.graph, policies, chooser)
 
     def mixtures(self, candidates: Sequence[TriedPlan]) -> list[TriedPlan]:
         """Between neighbours on the hull of the frontier: some rows follow one, the others the other, divided by the

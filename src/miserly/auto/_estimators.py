@@ -62,6 +62,10 @@ class _AutoMiser(PlanEstimator):
         X, y, _ = self._fit_data(X, y, y_numeric=self._kind != "classes")
         X = np.asarray(X.toarray() if issparse(X) else X, np.float64)
         classes, target = self._targets(y)
+        if self._kind == "lists":
+            qid = np.zeros(len(X), np.intp) if qid is None else column_or_1d(qid)
+            if len(qid) != len(X):
+                raise ValueError(f"qid must give one query id per row: {len(X)} rows, got {len(qid)}.")
         held = None if eval_set is None else self._held(eval_set, classes)
         if isinstance(self.metric, str) and self.metric == "auto":
             self.metric_, why = choose_metric(self._kind, target)
@@ -127,6 +131,10 @@ class _AutoMiser(PlanEstimator):
             best = self.frontier_.points[-1].model
             return getattr(best, what)(X, qid) if self._kind == "lists" else getattr(best, what)(X)
         matrix = self._dense(X)
+        if self._kind == "lists":  # documents of a later tier stand higher
+            chosen = self.menu_.choose(budget, mean_budget)
+            ask = chosen.plan.rank_score if what == "predict" else chosen.plan.predict_cost
+            return ask(matrix, qid, chosen.cap)
         return getattr(self.menu_, what)(matrix, budget=budget, mean_budget=mean_budget, mix=mix, qid=qid)
 
 
@@ -148,48 +156,68 @@ class _Offer:
 class AutoMiserClassifier(PlanClassifier, _AutoMiser):
     """The best frontier of classifiers that a time limit allows, in one call.
 
-    It tries a portfolio (boosted trees that pay for features, chains of nested feature sets with learned stops,
-    cascades, single trees, the free constant), chooses by cross-validation or on `eval_set`, and refits on all rows.
-
     Parameters
     ----------
     costs : CostTable
-        The price of each acquisition, and what each feature needs. There is no default price.
-    time_limit : float above 0 or None, default=60
-        Seconds after which nothing new is tried. None: no limit, and the same seed gives the same bits.
+        What features need, and what that costs. `CostTable.uniform()` if all cost the same.
+    time_limit : float or None, default=60
+        Seconds after which no new model is begun. None: all of the portfolio is tried, and the same seed gives the same
+        bits.
     metric : str or Metric, default="auto"
-        What is compared at each cost. "auto" takes accuracy, or AUC or log-loss where classes are skewed.
-    random_state : int, RandomState or None, default=0
-        Seed of the folds and of the draws of rows.
+        What "better" means on the frontier. "auto": accuracy; the area under the ROC curve
+        where the smaller of two classes has less than 20 % of the rows; log loss where one of many has more than 80 %.
+    random_state : int, RandomState instance or None, default=0
+        Divides the rows into folds.
 
     Attributes
     ----------
     frontier_ : Frontier
-        Everything tried that is worth keeping, cheapest first; its first model is the free constant.
+        The models worth keeping, cheapest first. The free constant is one of them.
     menu_ : Menu
-        The same in one thing that can be saved and served, and predicts under any budget.
+        All of them in one thing that keeps any budget; it can be saved and served. Made when first asked for.
     plan_ : Plan
-        The plan of the best model of the frontier.
+        The plan of the best model.
     metric_ : Metric
         The metric that was used.
-    classes_ : array of shape (n_classes,)
-        The labels.
+    classes_ : array
+        The class labels.
+
+    Notes
+    -----
+    Sets of acquisitions are found by forward selection with retraining and by gain per price. Each gets a boosted
+    model. Between them fitted value iteration learns for whom going on is worth its price.
+    Without `eval_set` everything is chosen on out-of-fold predictions, and models are fitted again on all rows.
 
     Examples
     --------
     >>> import numpy as np
-    >>> import miserly as ms
-    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> from miserly import AutoMiserClassifier, CostTable
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(120, 2))
     >>> y = X[:, 0] + X[:, 1] > 0
-    >>> model = ms.AutoMiserClassifier(ms.CostTable.per_feature([1.0, 5.0, 20.0]), time_limit=5).fit(X, y)
-    >>> bool(model.predict_cost(X, budget=6).max() <= 6)
+    >>> model = AutoMiserClassifier(CostTable.per_feature([1.0, 10.0])).fit(X, y)
+    >>> bool(model.predict_cost(X, budget=5).max() <= 5)
+    True
+    >>> bool(model.frontier_.choose(budget=0).predict_cost(X).max() == 0)
     True
     """
 
     _kind, _planned = "classes", PlannedClassifier
 
     def fit(self, X: Any, y: Any, *, eval_set: Any = None, progress: Progress | None = None) -> AutoMiserClassifier:
-        """Learn the frontier."""
+        """Learn the frontier. Ctrl-C keeps what is done.
+
+        Parameters
+        ----------
+        X : array or frame, rows × features
+            Categories of frames and missing values are fine.
+        y : array
+            Labels, of at least two classes.
+        eval_set : tuple or None, default=None
+            Validation rows, (X, y): then models are chosen on them, instead of by cross-validation.
+        progress : callable or None, default=None
+            Called with (what is done, share of the work, seconds left).
+        """
         self._fit_rows(X, y, None, eval_set, progress)
         return self
 
@@ -200,118 +228,160 @@ class AutoMiserClassifier(PlanClassifier, _AutoMiser):
     def predict(
         self, X: Any, budget: float | None = None, mean_budget: float | None = None, mix: bool = False
     ) -> np.ndarray:
-        """Labels, by the best model, or under a budget."""
+        """Labels, by the best model, or by what is best under a budget.
+
+        Parameters
+        ----------
+        X : array or frame, rows × features
+            The rows; each reads only what it pays for.
+        budget : float or None, default=None
+            The most that any row may pay.
+        mean_budget : float or None, default=None
+            What rows may pay in the mean, as measured on validation rows.
+        mix : bool, default=False
+            Draw rows between two neighbours of the frontier, by a hash of the row, so that the mean is used up.
+        """
         return self._ask("predict", X, budget, mean_budget, mix)
 
     def predict_proba(
         self, X: Any, budget: float | None = None, mean_budget: float | None = None, mix: bool = False
     ) -> np.ndarray:
-        """Probability of each class, in the order of `classes_`."""
+        """Probability of each class, in the order of `classes_`; arguments as in `predict`."""
         return self._ask("predict_proba", X, budget, mean_budget, mix)
 
     def predict_cost(  # type: ignore[override]
         self, X: Any, budget: float | None = None, mean_budget: float | None = None, mix: bool = False
     ) -> np.ndarray:
-        """What each row pays."""
+        """What each row pays; arguments as in `predict`."""
         return self._ask("predict_cost", X, budget, mean_budget, mix)
 
 
 class AutoMiserRegressor(PlanRegressor, _AutoMiser):
     """The best frontier of regressors that a time limit allows, in one call.
 
-    It tries a portfolio (boosted trees that pay for features, chains of nested feature sets with learned stops,
-    cascades, single trees, the free constant), chooses by cross-validation or on `eval_set`, and refits on all rows.
-
     Parameters
     ----------
     costs : CostTable
-        The price of each acquisition, and what each feature needs. There is no default price.
-    time_limit : float above 0 or None, default=60
-        Seconds after which nothing new is tried. None: no limit, and the same seed gives the same bits.
+        What features need, and what that costs. `CostTable.uniform()` if all cost the same.
+    time_limit : float or None, default=60
+        Seconds after which no new model is begun. None: all of the portfolio is tried, and the same seed gives the same
+        bits.
     metric : str or Metric, default="auto"
-        What is compared at each cost. "auto" takes the mean squared error and logs which.
-    random_state : int, RandomState or None, default=0
-        Seed of the folds and of the draws of rows.
+        What "better" means on the frontier. "auto": mean squared error.
+    random_state : int, RandomState instance or None, default=0
+        Divides the rows into folds.
 
     Attributes
     ----------
     frontier_ : Frontier
-        Everything tried that is worth keeping, cheapest first; its first model is the free constant.
+        The models worth keeping, cheapest first. The free constant is one of them.
     menu_ : Menu
-        The same in one thing that can be saved and served, and predicts under any budget.
+        All of them in one thing that keeps any budget; it can be saved and served. Made when first asked for.
     plan_ : Plan
-        The plan of the best model of the frontier.
+        The plan of the best model.
     metric_ : Metric
         The metric that was used.
+
+    Notes
+    -----
+    Sets of acquisitions are found by forward selection with retraining and by gain per price. Each gets a boosted
+    model. Between them fitted value iteration learns for whom going on is worth its price.
+    Without `eval_set` everything is chosen on out-of-fold predictions, and models are fitted again on all rows.
 
     Examples
     --------
     >>> import numpy as np
-    >>> import miserly as ms
-    >>> X = np.random.default_rng(0).normal(size=(200, 3))
-    >>> y = X[:, 0] + X[:, 1]
-    >>> model = ms.AutoMiserRegressor(ms.CostTable.per_feature([1.0, 5.0, 20.0]), time_limit=5).fit(X, y)
-    >>> bool(model.predict_cost(X, budget=6).max() <= 6)
+    >>> from miserly import AutoMiserRegressor, CostTable
+    >>> X = np.random.default_rng(0).normal(size=(120, 2))
+    >>> model = AutoMiserRegressor(CostTable.per_feature([1.0, 10.0])).fit(X, X[:, 0] + X[:, 1])
+    >>> bool(model.predict_cost(X, budget=5).max() <= 5)
     True
     """
 
     _kind, _planned = "numbers", PlannedRegressor
 
     def fit(self, X: Any, y: Any, *, eval_set: Any = None, progress: Progress | None = None) -> AutoMiserRegressor:
-        """Learn the frontier."""
+        """Learn the frontier. Ctrl-C keeps what is done.
+
+        Parameters
+        ----------
+        X : array or frame, rows × features
+            Categories of frames and missing values are fine.
+        y : array
+            Numbers.
+        eval_set : tuple or None, default=None
+            Validation rows, (X, y): then models are chosen on them, instead of by cross-validation.
+        progress : callable or None, default=None
+            Called with (what is done, share of the work, seconds left).
+        """
         self._fit_rows(X, y, None, eval_set, progress)
         return self
 
     def predict(
         self, X: Any, budget: float | None = None, mean_budget: float | None = None, mix: bool = False
     ) -> np.ndarray:
-        """Numbers, by the best model, or under a budget."""
+        """Numbers, by the best model, or by what is best under a budget.
+
+        Parameters
+        ----------
+        X : array or frame, rows × features
+            The rows; each reads only what it pays for.
+        budget : float or None, default=None
+            The most that any row may pay.
+        mean_budget : float or None, default=None
+            What rows may pay in the mean, as measured on validation rows.
+        mix : bool, default=False
+            Draw rows between two neighbours of the frontier, by a hash of the row, so that the mean is used up.
+        """
         return self._ask("predict", X, budget, mean_budget, mix)
 
     def predict_cost(  # type: ignore[override]
         self, X: Any, budget: float | None = None, mean_budget: float | None = None, mix: bool = False
     ) -> np.ndarray:
-        """What each row pays."""
+        """What each row pays; arguments as in `predict`."""
         return self._ask("predict_cost", X, budget, mean_budget, mix)
 
 
 class AutoMiserRanker(PlanRegressor, _AutoMiser):
     """The best frontier of rankers that a time limit allows, in one call.
 
-    It tries a portfolio (boosted trees that pay for features, chains of nested feature sets with learned stops,
-    cascades, single trees, the free constant), chooses by cross-validation or on `eval_set`, and refits on all rows.
-
     Parameters
     ----------
     costs : CostTable
-        The price of each acquisition, and what each feature needs. There is no default price.
-    time_limit : float above 0 or None, default=60
-        Seconds after which nothing new is tried. None: no limit, and the same seed gives the same bits.
+        What features need, and what that costs. `CostTable.uniform()` if all cost the same.
+    time_limit : float or None, default=60
+        Seconds after which no new model is begun. None: all of the portfolio is tried, and the same seed gives the same
+        bits.
     metric : str or Metric, default="auto"
-        What is compared at each cost. "auto" takes NDCG and logs which.
-    random_state : int, RandomState or None, default=0
-        Seed of the folds and of the draws of rows.
+        What "better" means on the frontier. "auto": NDCG@5.
+    random_state : int, RandomState instance or None, default=0
+        Divides the rows into folds.
 
     Attributes
     ----------
     frontier_ : Frontier
-        Everything tried that is worth keeping, cheapest first; its first model is the free constant.
+        The models worth keeping, cheapest first. The free constant is one of them.
     menu_ : Menu
-        The same in one thing that can be saved and served, and predicts under any budget.
+        All of them in one thing that keeps any budget; it can be saved and served. Made when first asked for.
     plan_ : Plan
-        The plan of the best model of the frontier.
+        The plan of the best model.
     metric_ : Metric
         The metric that was used.
+
+    Notes
+    -----
+    Sets of acquisitions are found by forward selection with retraining and by gain per price. Each gets a boosted
+    model. Cascades let only the documents that a cheap model ranks high buy what the next one needs.
+    Without `eval_set` everything is chosen on out-of-fold predictions, and models are fitted again on all rows.
 
     Examples
     --------
     >>> import numpy as np
-    >>> import miserly as ms
-    >>> X = np.random.default_rng(0).normal(size=(200, 3))
-    >>> y = (X[:, 0] + X[:, 1] > 1).astype(float)
-    >>> qid = np.repeat(np.arange(20), 10)
-    >>> model = ms.AutoMiserRanker(ms.CostTable.per_feature([1.0, 5.0, 20.0]), time_limit=5).fit(X, y, qid)
-    >>> bool(model.predict_cost(X, qid, budget=6).max() <= 6)
+    >>> from miserly import AutoMiserRanker, CostTable
+    >>> X = np.random.default_rng(0).normal(size=(120, 2))
+    >>> grades, qid = np.clip(np.rint(X[:, 0] + 1), 0, 2), np.repeat(np.arange(12), 10)
+    >>> model = AutoMiserRanker(CostTable.per_feature([1.0, 10.0])).fit(X, grades, qid=qid)
+    >>> bool(model.predict_cost(X, qid=qid, budget=5).max() <= 5)
     True
     """
 
@@ -320,19 +390,47 @@ class AutoMiserRanker(PlanRegressor, _AutoMiser):
     def fit(
         self, X: Any, y: Any, qid: Any = None, *, eval_set: Any = None, progress: Progress | None = None
     ) -> AutoMiserRanker:
-        """Learn the frontier; rows of a query lie together."""
-        qid = np.zeros(len(y), np.intp) if qid is None else column_or_1d(qid)
+        """Learn the frontier. Ctrl-C keeps what is done.
+
+        Parameters
+        ----------
+        X : array or frame, rows × features
+            Categories of frames and missing values are fine.
+        y : array
+            Grades of documents.
+        qid : array or None, default=None
+            The query of each document; those of a query lie together. None: all are one list.
+        eval_set : tuple or None, default=None
+            Validation rows, (X, y, qid): then models are chosen on them, instead of by cross-validation.
+        progress : callable or None, default=None
+            Called with (what is done, share of the work, seconds left).
+        """
         self._fit_rows(X, y, qid, eval_set, progress)
         return self
+
+    def _targets(self, y: np.ndarray) -> tuple[np.ndarray | None, Floats]:
+        return None, y - min(0.0, float(y.min()))  # ranking metrics want grades of 0 or more
 
     def predict(  # type: ignore[override]
         self, X: Any, qid: Any = None, budget: float | None = None, mean_budget: float | None = None
     ) -> np.ndarray:
-        """Scores to rank by, by the best model, or under a budget."""
+        """Scores to rank by, of the best model, or of what is best under a budget.
+
+        Parameters
+        ----------
+        X : array or frame, rows × features
+            The documents; each reads only what it pays for.
+        qid : array or None, default=None
+            The query of each document; those of a query lie together.
+        budget : float or None, default=None
+            The most that any document may pay.
+        mean_budget : float or None, default=None
+            What documents may pay in the mean, as measured on validation rows.
+        """
         return self._ask("predict", X, budget, mean_budget, False, qid)
 
     def predict_cost(  # type: ignore[override]
         self, X: Any, qid: Any = None, budget: float | None = None, mean_budget: float | None = None
     ) -> np.ndarray:
-        """What each document pays."""
+        """What each document pays; arguments as in `predict`."""
         return self._ask("predict_cost", X, budget, mean_budget, False, qid)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -86,7 +87,7 @@ class _Lists:
             costs[inside] = self.price(bought) + evaluated
         quality = self.scale.task.quality(self.scale.rows, score[:, None])
         quality = quality if math.isfinite(quality) else -math.inf
-        plan = lambda of_fold: _gated([m.model(of_fold) for m in chain.models], chain.kept)  # noqa: E731
+        plan = partial(_plan_of, chain)
         member = "cascade" if others else "subset" if first.plan.nodes else "constant"
         return TriedPlan(member, quality, costs, np.zeros(len(score), np.intp), None, plan)
 
@@ -100,6 +101,10 @@ class _Lists:
         passed = np.zeros(len(score), bool)
         passed[order[rank < m]] = True
         return passed
+
+
+def _plan_of(chain: _Chain, of_fold: bool) -> Plan:
+    return _gated([model.model(of_fold) for model in chain.models], chain.kept)
 
 
 def _gated(plans: Sequence[Plan], kept: Sequence[int]) -> Plan:
