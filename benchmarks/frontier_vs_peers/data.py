@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -146,11 +147,63 @@ def _yahoo_like() -> Problem:
     return Problem("yahoo_like", metric, yahoo_like(1, seed=0).costs, None, 20, 4, 0.0, split)
 
 
-FOLDERS = {"mq2008": "mq2008", "thyroid": "ann_thyroid_cost", "heart": "heart_cost", "pima": "pima_cost"}
+def _drawn(name: str, X: np.ndarray, y: np.ndarray, costs: CostTable, n_splits: int, most: int) -> Problem:
+    """Splits that are drawn independently, of at most so many rows."""
+    X = _exact(X)
+
+    def split(i: int) -> Split:
+        rows = np.random.default_rng(i).permutation(len(y))[:most]
+        rest, test = train_test_split(rows, test_size=0.2, stratify=y[rows], random_state=i)
+        train, validation = train_test_split(rest, test_size=0.25, stratify=y[rest], random_state=i)
+        return Split(*(Part(X[part], y[part]) for part in (train, validation, test)))
+
+    return Problem(name, get_metric("accuracy"), costs, None, 20, n_splits, 0.25, split)
+
+
+def _covertype() -> Problem:
+    with gzip.open(folder() / FOLDERS["covertype"] / "covtype.csv.gz", "rt") as file:
+        table = np.loadtxt(file, delimiter=",", skiprows=1, dtype=np.float32)
+    return _drawn("covertype", table[:, :-1], table[:, -1].astype(int), _unit_prices(54), 4, 20_000)
+
+
+def _letter() -> Problem:
+    with gzip.open(folder() / FOLDERS["letter"] / "letter-recognition.data.gz", "rt") as file:
+        lines = [line.strip().split(",") for line in file][1:]
+    y = np.array([ord(line[0].strip('"')) - ord("A") for line in lines])
+    X = np.array([[float(v) for v in line[1:]] for line in lines])
+    return _drawn("letter", X, y, _unit_prices(16), 2, 20_000)
+
+
+def _unit_prices(n: int) -> CostTable:
+    return CostTable.per_feature({f"f{j}": 1.0 for j in range(n)})
+
+
+def _frugalml(name: str) -> Problem:
+    place = folder() / FOLDERS[name]
+    costs = CostTable.from_toml(place / f"{name}.costs.toml")
+    with gzip.open(place / f"{name}.csv.gz", "rt", newline="") as file:
+        records = list(csv.DictReader(file))
+    X = np.array([[float(r[f] or "nan") for f in costs.features] for r in records])
+    return _drawn(name, X, np.array([int(float(r["truth"])) for r in records]), costs, 4, 20_000)
+
+
+DEVELOPMENT = ("thyroid", "pima", "covertype", "yahoo_like", "yelp", "expw")
+FOLDERS = {
+    "mq2008": "mq2008",
+    "thyroid": "ann_thyroid_cost",
+    "heart": "heart_cost",
+    "pima": "pima_cost",
+    "covertype": "covertype",
+    "letter": "letter",
+}
+FOLDERS |= dict.fromkeys(("yelp", "expw", "waimai", "command"), "frugalml")
 LOADERS: dict[str, Callable[[], Problem]] = {
     "mq2008": _mq2008,
     "thyroid": _thyroid,
     "heart": _heart,
     "pima": _pima,
     "yahoo_like": _yahoo_like,
+    "covertype": _covertype,
+    "letter": _letter,
+    **{name: partial(_frugalml, name) for name in ("yelp", "expw", "waimai", "command")},
 }

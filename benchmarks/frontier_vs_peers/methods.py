@@ -15,9 +15,10 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from benchmarks.frontier_vs_peers import importers
 from benchmarks.frontier_vs_peers.data import Part, Split
-from miserly import baselines, estimators
+from miserly import auto, baselines, estimators
 from miserly.costs import CostTable
 from miserly.experiments import fit_arguments
+from miserly.frontiers import Frontier
 from miserly.frontiers._between import between
 from miserly.plan import Plan, cascade
 
@@ -201,6 +202,16 @@ def find_baseline(stem: str, is_ranking: bool) -> Any:
     return next((kind for kind in found if kind is not None), None)
 
 
+def auto_frontier(split: Split, costs: CostTable, is_ranking: bool) -> Frontier:
+    """The documented call with default settings: all rows that are not test, cross-validated."""
+    parts = (split.train, split.validation)
+    X, y = (np.concatenate([getattr(part, name) for part in parts]) for name in ("X", "y"))
+    if is_ranking:
+        qid = np.concatenate([np.unique(part.qid, return_inverse=True)[1] + 10**6 * k for k, part in enumerate(parts)])
+        return auto.AutoMiserRanker(costs).fit(X, y, qid=qid).frontier_
+    return auto.AutoMiserClassifier(costs, metric="accuracy").fit(X, y).frontier_
+
+
 # ---- peers --------------------------------------------------------------------------------------------------------
 
 
@@ -237,6 +248,32 @@ def lightgbm_cegb(split: Split, costs: CostTable, how: Settings, lazy: bool, **p
         return plan
 
     yield from sweep(fit, split, costs, how, "path" if lazy else "learner")
+
+
+def lightgbm_top_k(split: Split, costs: CostTable, how: Settings) -> Iterator[Plan]:
+    """LightGBM trained again on the k features with most gain per price, for k from 1 to all."""
+    train, classes = split.train, classes_of(split.train, how)
+    prices = np.array([costs.price([f]) for f in costs.features])
+    params = {
+        "objective": "lambdarank" if classes is None else "binary" if len(classes) == 2 else "multiclass",
+        "num_leaves": how.max_leaf_nodes,
+        "max_depth": how.max_depth,
+        "learning_rate": how.learning_rate,
+        "min_data_in_leaf": how.min_samples_leaf,
+        "num_threads": 1,
+        "verbose": -1,
+        **({"num_class": len(classes)} if classes is not None and len(classes) > 2 else {}),
+    }
+    y = train.y if classes is None else np.searchsorted(classes, train.y)
+    starts = None if train.qid is None else np.flatnonzero(np.r_[True, train.qid[1:] != train.qid[:-1]])
+    group = None if starts is None else np.diff(np.r_[starts, len(y)])
+    whole = lightgbm.train(params, lightgbm.Dataset(train.X, y, group=group), how.n_estimators)
+    order = np.argsort(-whole.feature_importance("gain") / np.maximum(prices, 1e-12), kind="stable")
+    for k in np.unique(np.geomspace(1, len(order), 30).round().astype(int)):
+        X = np.zeros_like(train.X)
+        X[:, order[:k]] = train.X[:, order[:k]]
+        booster = lightgbm.train(params, lightgbm.Dataset(X, y, group=group), how.n_estimators)
+        yield importers.from_lightgbm(booster, costs, classes)
 
 
 def catboost_penalties(
@@ -300,7 +337,7 @@ def sklearn_tree(split: Split, costs: CostTable, how: Settings) -> Iterator[Plan
 
 # ---- the list -----------------------------------------------------------------------------------------------------
 
-MISER = "miser"
+AUTO, MISER = "auto", "miser"
 BAGGED = {"bagging_fraction": 0.5, "bagging_freq": 1, "bagging_seed": 0}
 _LEARNER = partial(miser, charge="learner")
 _COUPLED = partial(lightgbm_cegb, lazy=False)
@@ -315,6 +352,7 @@ METHODS = (
     Method("CostWeightedL1", partial(ours, "CostWeightedL1"), "learner", ours=True),
     Method("lightgbm coupled", _COUPLED, "learner"),
     Method("lightgbm coupled, by path", _COUPLED, "path"),
+    Method("lightgbm top-k", lightgbm_top_k, "learner"),
     Method("lightgbm lazy", partial(lightgbm_cegb, lazy=True), "path"),
     Method("lightgbm lazy, half the rows", partial(lightgbm_cegb, lazy=True, **BAGGED), "path"),
     Method("catboost", catboost_both, "path"),

@@ -13,7 +13,7 @@ from matplotlib import colormaps
 from matplotlib.figure import Figure
 
 from benchmarks.frontier_vs_peers.data import Problem
-from benchmarks.frontier_vs_peers.methods import MISER
+from benchmarks.frontier_vs_peers.methods import AUTO, MISER
 from benchmarks.frontier_vs_peers.scoring import ALL_OURS, ALL_PEERS, N_BUDGETS, Result, limits
 from miserly.experiments import interval
 
@@ -69,8 +69,8 @@ def _print_table(problem: Problem, table: str, results: Sequence[Result], low: f
     n = len(next(iter(areas.values())))
     metric = problem.metric.name
     print(f"\n{problem.name}, {table} prices: area of {metric} over log budget {low:g} … {high:g}, {n} splits")
-    print(f"  {'method':<28}{'area':>8}{'± 95 %':>9}{'− miser':>10}{'± 95 %':>9}   {'points cost':<16}{'CPU s':>7}")
-    reference = areas.get(MISER)
+    print(f"  {'method':<28}{'area':>8}{'± 95 %':>9}{'− ours':>10}{'± 95 %':>9}   {'points cost':<16}{'CPU s':>7}")
+    reference = areas.get(AUTO, areas.get(MISER))
     for name, values in areas.items():
         mean, half = interval(values, problem.overlap)
         line = f"  {name + (' *' if name in ours else ''):<28}{mean:8.4f}{half:9.4f}"
@@ -89,7 +89,7 @@ def _verdicts(problem: Problem, table: str, areas: dict[str, np.ndarray], ours: 
     best = max(peers, key=lambda name: areas[name].mean())
     return [
         Verdict(problem.name, table, best, name, *interval(areas[name] - areas[best], problem.overlap))
-        for name in (MISER, ALL_OURS)
+        for name in (AUTO, MISER, ALL_OURS)
         if name in areas
     ]
 
@@ -99,7 +99,7 @@ def print_verdicts(verdicts: Sequence[Verdict]) -> None:
     print("\nOurs less the best peer (the one that is best on test):")
     for verdict in verdicts:
         print("  " + verdict.line())
-    for name in (MISER, ALL_OURS):
+    for name in (AUTO, MISER, ALL_OURS):
         for table in ("flat", "shared"):
             these = [v for v in verdicts if v.ours == name and v.table == table]
             if these:

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from benchmarks.frontier_vs_peers.data import Part, Problem, Split, load
-from benchmarks.frontier_vs_peers.methods import METHODS, Method, Settings, repriced, usable
+from benchmarks.frontier_vs_peers.frugal import services, strategy_points
+from benchmarks.frontier_vs_peers.methods import AUTO, METHODS, Method, Settings, auto_frontier, repriced, usable
 from miserly.costs import CostTable
 from miserly.frontiers._front import Frontier, Measured, Point
 from miserly.kernels.threads import threads
@@ -17,7 +18,7 @@ from miserly.metrics import Metric
 from miserly.plan import EXIT, Plan
 from miserly.plan._cascade import joined
 
-ALL_OURS, ALL_PEERS = "miserly: all", "peers: all"
+ALL_OURS, ALL_PEERS, FRUGAL = "miserly: all", "peers: all", "FrugalML"
 N_BUDGETS = 120
 
 
@@ -55,7 +56,7 @@ def one_split(name: str, number: int, words: tuple[str, ...], n_points: int) -> 
     with threads(1):
         for table, costs in (("flat", problem.flat), ("shared", problem.shared)):
             if costs is not None:
-                results += one_table(problem, split, number, methods, how, table, costs, grown)
+                results += one_table(problem, split, number, methods, how, table, costs, grown, words)
     return results
 
 
@@ -68,6 +69,7 @@ def one_table(
     table: str,
     costs: CostTable,
     grown: dict[tuple[object, ...], tuple[list[Plan], float]],
+    words: tuple[str, ...] = (),
 ) -> list[Result]:
     """All methods on one split under one price table; `grown` keeps the plans that another table may use again."""
     low, high = limits(costs, how.n_estimators)
@@ -91,9 +93,20 @@ def one_table(
                 best = front, seconds
         assert best is not None
         fronts[method.name] = *best, method.ours
+    if not words or any(w in AUTO for w in words):
+        started = time.process_time()
+        front = auto_frontier(split, costs, problem.is_ranking)
+        seconds = time.process_time() - started
+        tested = [replace(p, test=list(_measure(p.model.plan_, split.test, problem.metric))[-1]) for p in front.points]
+        fronts[AUTO] = Frontier((constant, *tested), problem.metric, costs.unit, AUTO), seconds, True
+    if services(costs) and (not words or any(w in FRUGAL for w in words)):
+        started = time.process_time()
+        points = [constant, *strategy_points(problem, split, costs)]
+        seconds = time.process_time() - started
+        fronts[FRUGAL] = Frontier(tuple(points), problem.metric, costs.unit, FRUGAL), seconds, False
     pools = {
         ALL_OURS: [m.name for m in methods if m.pooled],
-        ALL_PEERS: [m.name for m in methods if not m.ours],
+        ALL_PEERS: [name for name, (*_, is_ours) in fronts.items() if not is_ours],
     }
     for pool, names in pools.items():
         points = [p for name in names for p in fronts[name][0].points]

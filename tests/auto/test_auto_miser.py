@@ -45,7 +45,7 @@ def test_the_same_seed_gives_the_same_plans(fitted):
 
 def test_validation_rows_of_the_user_are_what_is_measured():
     X, y = rows()
-    held, labels = rows(150, seed=2)
+    held, labels = rows(1200, seed=2)  # enough to be measured alone
     model = AutoMiserClassifier(COSTS, time_limit=None).fit(X, y, eval_set=(held, labels))
     for point in model.frontier_.points:
         assert point.validation.quality == pytest.approx((point.model.predict(held) == labels).mean())

@@ -59,7 +59,7 @@ def graph_of(rows, outputs):
 
 
 def best_by_brute_force(rows, outputs, rate):
-    """The least mean loss + rate · cost over all policies: what to buy first, and then, by its value, whether to go on."""
+    """The least mean loss + rate · cost of all policies: what to buy first and, by its value, whether to go on."""
     error = {s: (outputs[s].argmax(axis=1) != rows.y).astype(float) for s in outputs}
     price = {0: 0.0, A: 1.0, B: 3.0, A | B: 4.0}
     values = [error[0].mean()]

@@ -13,11 +13,13 @@ import numpy as np
 from miserly._typing import Floats
 from miserly.auto._assemble import assemble
 from miserly.auto._policy import Decision, StageGraph, StagePolicy
+from miserly.auto._task import Rows
 from miserly.plan import Plan, Trees, stack_trees
 
 LEAST_VALUES = 10  # distinct values of a column by which rows can be divided
 STEP = 0.12  # in log cost, between mixtures
 MOST_STEPS = 10
+FEW_ROWS = 1000  # validation rows that are measured together with out-of-fold predictions
 
 
 @dataclass(frozen=True)
@@ -40,15 +42,27 @@ class TriedPlan:
 
 
 class Scale:
-    """Measures candidates: on the user's validation rows if there are any, otherwise on out-of-fold predictions."""
+    """Measures candidates: on the user's validation rows if there are any, otherwise on out-of-fold predictions. Few
+    validation rows are measured together with out-of-fold predictions: alone they would choose by chance."""
 
     def __init__(self, graph: StageGraph) -> None:
         task = graph.task
-        self.graph, self.task, self.is_held = graph, task, task.held is not None
-        self.rows = task.train.part(graph.rows) if task.held is None else task.held
+        self.graph, self.task = graph, task
+        out_of_fold = task.train.part(graph.rows)
+        self.uses_held = task.held is not None
+        self.uses_folds = task.held is None or (task.kind != "lists" and len(task.held) < FEW_ROWS and bool(task.folds))
+        used = [rows for rows, on in ((out_of_fold, self.uses_folds), (task.held, self.uses_held)) if on and rows]
+        X, y = (np.concatenate([getattr(rows, name) for rows in used]) for name in ("X", "y"))
+        self.rows = Rows(X, y, used[0].qid)
         parts = [graph.stages[s] for s in graph.order]
-        outputs = [p.oof[graph.rows] if p.held is None else p.held for p in parts]
-        self.outputs, self.every = np.stack(outputs), np.arange(len(self.rows))
+        self.outputs = np.stack([self._joined(p.oof[graph.rows], p.held) for p in parts])
+        self.every = np.arange(len(self.rows))
+
+    def _joined(self, of_folds: np.ndarray, of_held: np.ndarray | None) -> np.ndarray:
+        """What is known of the measured rows: first those of folds, then those of the user."""
+        if of_held is None or not self.uses_held:
+            return of_folds
+        return np.concatenate([of_folds, of_held]) if self.uses_folds else of_held
 
     def quality(self, ends: np.ndarray) -> float:
         """The metric (higher is better) if each row ends at the state of this number."""
@@ -74,21 +88,16 @@ class Scale:
         the mean of the rules, which spends a little more or less: quality is moved along the sweep as cost is.
         """
         prices = self.graph.prices
-        if self.is_held:
-            ends = [policy.end_of_held for policy in policies]
-            spent = [prices[e] for e in ends]
-            qualities = [self.quality(e) for e in ends]  # type: ignore[arg-type]
-        else:
-            ends = [policy.end for policy in policies]
-            spent = [prices[policy.end_of_all] for policy in policies]
-            measured = [self.quality(e) for e in ends]  # type: ignore[arg-type]
-            costs = [float(prices[e].mean()) for e in ends]
-            along = _curve(costs, measured)
-            qualities = [q + along(float(s.mean())) - along(c) for q, c, s in zip(measured, costs, spent)]
+        ends = [self._joined(policy.end, policy.end_of_held) for policy in policies]
+        spent = [prices[self._joined(policy.end_of_all, policy.end_of_held)] for policy in policies]
+        measured = [self.quality(e) for e in ends]
+        costs = [float(prices[e].mean()) for e in ends]
+        along = _curve(costs, measured)
+        qualities = [q + along(float(s.mean())) - along(c) for q, c, s in zip(measured, costs, spent)]
         if float(np.max(self.task.costs.evaluation)) > 0:  # paid for every stage on the way, which prices leave out
             spent = [self._plan_of([policy])(False).predict_cost(self.rows.X) for policy in policies]
         return [
-            TriedPlan("policy", q, s, e, policy, self._plan_of([policy]), policy.rate)  # type: ignore[arg-type]
+            TriedPlan("policy", q, s, e, policy, self._plan_of([policy]), policy.rate)
             for policy, q, s, e in zip(policies, qualities, spent, ends)
         ]
 

@@ -214,7 +214,8 @@ class AutoMiserClassifier(PlanClassifier, _AutoMiser):
         y : array
             Labels, of at least two classes.
         eval_set : tuple or None, default=None
-            Validation rows, (X, y): then models are chosen on them, instead of by cross-validation.
+            Validation rows, (X, y): then models are chosen on them (fewer than 1000: together with out-of-fold
+            predictions), instead of by cross-validation alone.
         progress : callable or None, default=None
             Called with (what is done, share of the work, seconds left).
         """
@@ -310,7 +311,8 @@ class AutoMiserRegressor(PlanRegressor, _AutoMiser):
         y : array
             Numbers.
         eval_set : tuple or None, default=None
-            Validation rows, (X, y): then models are chosen on them, instead of by cross-validation.
+            Validation rows, (X, y): then models are chosen on them (fewer than 1000: together with out-of-fold
+            predictions), instead of by cross-validation alone.
         progress : callable or None, default=None
             Called with (what is done, share of the work, seconds left).
         """
@@ -401,7 +403,8 @@ class AutoMiserRanker(PlanRegressor, _AutoMiser):
         qid : array or None, default=None
             The query of each document; those of a query lie together. None: all are one list.
         eval_set : tuple or None, default=None
-            Validation rows, (X, y, qid): then models are chosen on them, instead of by cross-validation.
+            Validation rows, (X, y, qid): then models are chosen on them (fewer than 1000: together with out-of-fold
+            predictions), instead of by cross-validation alone.
         progress : callable or None, default=None
             Called with (what is done, share of the work, seconds left).
         """
