@@ -97,7 +97,7 @@ def one_table(
         started = time.process_time()
         front = auto_frontier(split, costs, problem.is_ranking)
         seconds = time.process_time() - started
-        tested = [replace(p, test=list(_measure(p.model.plan_, split.test, problem.metric))[-1]) for p in front.points]
+        tested = [replace(p, test=_whole(p.model.plan_, split.test, problem.metric)) for p in front.points]
         fronts[AUTO] = Frontier((constant, *tested), problem.metric, costs.unit, AUTO), seconds, True
     if services(costs) and (not words or any(w in FRUGAL for w in words)):
         started = time.process_time()
@@ -178,8 +178,13 @@ def _measure(plan: Plan, part: Part, metric: Metric) -> Iterator[Measured]:
             answer = run.score[:, 0] if metric.input == "score" else plan.read(run.z)
             yield _measured(metric, part, answer, run.cost)
         return
+    yield _whole(plan, part, metric)
+
+
+def _whole(plan: Plan, part: Part, metric: Metric) -> Measured:
+    """The plan as it is, without its prefixes."""
     answer = plan.rank_score(part.X, part.qid) if metric.input == "score" else plan.predict(part.X, part.qid)
-    yield _measured(metric, part, answer, plan.predict_cost(part.X, part.qid))
+    return _measured(metric, part, answer, plan.predict_cost(part.X, part.qid))
 
 
 def _measured(metric: Metric, part: Part, answer: np.ndarray, cost: np.ndarray) -> Measured:
