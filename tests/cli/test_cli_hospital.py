@@ -4,17 +4,21 @@ without a change of the data; and the ten likeliest mistakes on the way."""
 import csv
 import io
 import json
+import re
+import shlex
 import subprocess
 import sys
 import tomllib
+from pathlib import Path
 
+import numpy as np
 import pytest
 from command import miserly
 from litestar.testing import TestClient
 
 from miserly.costs import CostTable
 from miserly.datasets import hospital_csv
-from miserly.plan import load_plan
+from miserly.plan import Menu, load_plan
 from miserly.serve import create_app
 
 SWEEP = ("--method", "greedy-miser", "--n-estimators", 30, "--grid", "1e-5:1e-1:3")
@@ -146,6 +150,26 @@ def test_methods_are_compared_on_the_same_rows(folder):
     assert rows[0]["area"] >= rows[1]["area"]
     miserly("report", "compare/path-tree", "compare/stagewise", "-o", "both.html", cwd=folder)
     assert "does no ranking" in miserly(*args, "--task", "ranking", cwd=folder, code=2)
+
+
+def test_the_transcript_of_the_page_is_what_is_printed(tmp_path, folder):
+    """The page's commands up to the sweep print its lines; its request is answered by a plan and by a menu."""
+    page = (Path(__file__).parents[2] / "docs/tables.md").read_text(encoding="utf-8")
+    commands = [shlex.split(line) for line in re.search(r"```sh\n(.*?)```", page, re.DOTALL)[1].splitlines()]
+    assert [words[1] for words in commands[:5]] == ["data", "init", "frontier", "predict", "serve"]
+    printed = "".join(miserly(*words[1:], cwd=tmp_path) for words in commands[:2])
+    for line in re.search(r"```text\n(.*?)```", page, re.DOTALL)[1].splitlines():
+        assert line in printed.splitlines()
+    written = (tmp_path / "costs.toml").read_text(encoding="utf-8").splitlines()
+    shown = [line for line in re.search(r"```toml\n(.*?)```", page, re.DOTALL)[1].splitlines() if line.startswith('"')]
+    squeezed = {re.sub(r" += ", " = ", line) for line in written}
+    assert all(re.sub(r" += ", " = ", line).replace('"blood"', '""') in squeezed for line in shown)
+    plan = load_plan(folder / "frontier/chosen.plan")
+    menu = Menu([plan], [0.0, np.inf], [[0.5, 0.7]], [[0.0, 2.0]])
+    for model in (plan, menu):
+        with TestClient(create_app(model)) as client:
+            answer = client.post("/v1/predict", json=json.loads(commands[-1][-1]))
+            assert answer.json()["value"] == "yes", answer.text
 
 
 MISTAKES = {

@@ -10,7 +10,24 @@ _MOST_SHOWN = 12  # more lines than this scroll the first ones away
 
 
 class TableProblem(NamedTuple):
-    """One problem of a file: where it is, what it is, and what to do about it."""
+    """One problem of a file: where it is, what it is, and what to do about it.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    where : str
+        The line, the column, or both; empty if it is about the whole file.
+    what : str
+        What is wrong, in a sentence.
+    remedy : str
+        What to do, in a sentence.
+
+    Examples
+    --------
+    >>> print(TableProblem("a.csv", "line 3", "2 cells, the header has 3.", "Add the missing one."))
+    line 3: 2 cells, the header has 3. Add the missing one.
+    """
 
     path: str
     where: str
