@@ -10,12 +10,12 @@ import gzip
 import os
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
 from miserly import ActiveClassifier, CostTable, GreedyMiserClassifier, cascade, frontier
-from miserly.metrics import get_metric
 from miserly.plan import Plan
 
 FOLDER = Path(os.environ.get("MISERLY_DATA", "../shared/data"))
@@ -75,35 +75,37 @@ def areas(name: str) -> ActiveClassifier:
         seconds[label] = time.process_time() - began
     costs_seen = [p.validation.cost["mean"] for f in fronts.values() for p in f.points]
     low, high = min(c for c in costs_seen if c > 0), max(costs_seen)
+    free = (0.0, *(float((part[1] == np.bincount(train[1]).argmax()).mean()) for part in (validation, test)))
     for label, front in fronts.items():
-        found = f"area {front.area(low, high, on='test'):.4f} from {low:.3g} to {high:.3g}"
+        points = [(p.validation.cost["mean"], p.validation.quality, p.on("test").quality) for p in front.points]
+        found = f"area {area([free, *points], low, high):.4f} from {low:.3g} to {high:.3g}"
         print(f"  {label}: {found}, {seconds[label]:.0f} s of CPU", flush=True)
         shown = [f"{p.test.cost['mean']:.3g}: {p.test.quality:.4f}" for p in front.pareto() if p.test]
         print(f"    mean cost: accuracy on test rows  {'  '.join(shown)}")
     plans = [p.model.plan_ for p in fronts["Greedy Miser"].pareto() if p.model.plan_.nodes]
-    print(f"  cascade of the Greedy Misers: area {cascade_area(cascade(plans), validation, test, low, high):.4f}")
+    points = cascade_points(cascade(plans), validation, test)
+    print(f"  cascade of the Greedy Misers: area {area([free, *points], low, high):.4f}")
     fitted: ActiveClassifier = fronts["active"].points[0].model
     return fitted
 
 
-def cascade_area(plan: Plan, validation: Part, test: Part, low: float, high: float) -> float:
-    """The area of one cascade over its confidence, points chosen on validation rows."""
-    metric, points = get_metric("accuracy"), []
+def cascade_points(plan: Plan, validation: Part, test: Part) -> list[tuple[float, float, float]]:
+    """Mean cost and accuracy on validation rows, accuracy on test rows, for many confidences."""
+    points = []
     for confidence in (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 1.0):
-        stopping = plan.stopping(confidence)
-        found = [
-            (float(stopping.predict_cost(X).mean()), metric(y, stopping.predict(X))) for X, y in (validation, test)
-        ]
-        points.append(found)
-    points.sort()
-    total, best = 0.0, None
-    for (cost, quality), (_, on_test) in points:
-        if best is None or quality > best[1]:
-            if best is not None:
-                total += best[2] * max(0.0, np.log(min(max(cost, low), high) / min(max(best[0], low), high)))
-            best = (cost if best is not None else low, quality, on_test)
-    assert best is not None
-    return float((total + best[2] * np.log(high / max(best[0], low))) / np.log(high / low))
+        one = plan.stopping(confidence)
+        quality = [float((one.predict(X) == y).mean()) for X, y in (validation, test)]
+        points.append((float(one.predict_cost(validation[0]).mean()), *quality))
+    return points
+
+
+def area(points: list[tuple[float, float, float]], low: float, high: float) -> float:
+    """Mean accuracy on test rows over the logarithm of the budget: at each, the best point on validation rows."""
+    total, edges = 0.0, sorted({low, high, *(cost for cost, _, _ in points if low < cost < high)})
+    for first, end in pairwise(edges):
+        best = max((point for point in points if point[0] <= first), key=lambda point: point[1])
+        total += best[2] * np.log(end / first)
+    return float(total / np.log(high / low))
 
 
 def from_any_state(name: str, model: ActiveClassifier) -> None:
