@@ -18,11 +18,7 @@ PACKAGES = [name for name in miserly.__all__ if inspect.ismodule(getattr(miserly
 HEADINGS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Examples", "References", "Notes", "See Also")
 LATER = [
     "miserly.Advice",
-    "miserly.BinnedDataset",
-    "miserly.Extractor",
-    "miserly.Frontier",
     "miserly.RedisCache",
-    "miserly.cascade",
     "miserly.checks.check_estimator_costs",
     "miserly.checks.check_plan",
     "miserly.costs.Account",
@@ -31,7 +27,6 @@ LATER = [
     "miserly.datasets.TableProblem",
     "miserly.distributed.DaskBackend",
     "miserly.distributed.Traffic",
-    "miserly.import_trees",
     "miserly.plan.Dictionary",
     "miserly.plan.Gate",
     "miserly.plan.Kernels",

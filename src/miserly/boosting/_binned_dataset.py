@@ -54,6 +54,16 @@ class BinnedDataset:
     ----------
     folder : str or Path
         Where the bins are.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from miserly import BinnedDataset
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "a.csv").write_text("age,y\\n1,0\\n2,1\\n3,1\\n")
+    ...     BinnedDataset.from_csv(Path(folder, "a.csv"), Path(folder, "bins"), label="y").y.tolist()
+    [0, 1, 1]
     """
 
     def __init__(self, folder: str | Path) -> None:

@@ -41,6 +41,16 @@ def import_trees(model: Any) -> Trees:
     -------
     Trees
         Its trees, to the bit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> from miserly import import_trees
+    >>> X = np.arange(6.0)[:, None]
+    >>> trees = import_trees(DecisionTreeRegressor(max_depth=1).fit(X, X[:, 0] > 2))
+    >>> trees.evaluate(X, 0)
+    array([0., 0., 0., 1., 1., 1.])
     """
     kinds = {f"{kind.__module__.split('.')[0]}.{kind.__name__}" for kind in type(model).__mro__}
     if "lightgbm.Booster" in kinds:

@@ -70,6 +70,16 @@ class Frontier:
         False if the sweep was interrupted.
     offer : callable, default=None
         Makes the menu of these models.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import miserly as ms
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> model = ms.GreedyMiserRegressor(ms.CostTable.per_feature([1.0, 5.0]), n_estimators=5)
+    >>> front = ms.frontier(model, (X, X[:, 0]), (X, X[:, 0]), grid={"tradeoff": [0.0, 0.1]})
+    >>> front.choose_point(budget=2).validation.cost["mean"] <= 2
+    True
     """
 
     points: tuple[Point, ...]

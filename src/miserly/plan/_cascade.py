@@ -28,6 +28,17 @@ def cascade(plans: Sequence[Plan]) -> Plan:
     -------
     Plan
         A chain of stages, each of which replaces the prediction of the one before.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import miserly as ms
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> costs = ms.CostTable.per_feature([1.0, 5.0])
+    >>> models = [ms.GreedyMiserClassifier(costs, t, n_estimators=5).fit(X, X.sum(axis=1) > 0) for t in (0.03, 0.0)]
+    >>> plan = ms.cascade([model.plan_ for model in models])
+    >>> bool((plan.predict_cost(X, confidence=0.6) <= plan.predict_cost(X)).all())
+    True
     """
     if not plans:
         raise ValueError("Give at least one plan.")

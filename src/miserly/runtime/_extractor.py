@@ -50,6 +50,15 @@ class Extractor:
         Whether it is called on the caller's thread, also under a deadline.
     version : str, default=""
         A part of the cache's keys.
+
+    Examples
+    --------
+    >>> import miserly as ms
+    >>> @ms.extractor("split", yields=["n_words"])
+    ... def split(mail):
+    ...     return len(mail.split())
+    >>> split.name, split.yields
+    ('split', ('n_words',))
     """
 
     function: Callable[..., Any]
