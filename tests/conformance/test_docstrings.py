@@ -24,7 +24,6 @@ LATER = [
     "miserly.costs.Account",
     "miserly.costs.RowAccounts",
     "miserly.costs.set_bits",
-    "miserly.datasets.TableProblem",
     "miserly.distributed.DaskBackend",
     "miserly.distributed.Traffic",
     "miserly.plan.Dictionary",
