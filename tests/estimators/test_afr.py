@@ -57,7 +57,7 @@ def test_a_stage_is_stored_before_each_purchase(fitted):
     assert len(plan.nodes) > 3
     owned = 0
     for k, node in enumerate(plan.nodes):
-        bought, _ = plan.purchase(k)
+        bought, _ = plan.tables.purchase(k)
         assert bought & ~owned, "a stage that buys nothing could be left out"
         assert not owned & ~bought, "a stage goes on with what is owned"
         assert node.combine == "replace"

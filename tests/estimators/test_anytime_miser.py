@@ -35,7 +35,7 @@ def test_what_is_owned_only_grows_and_every_stage_is_within_it(fitted):
     plan, owned = fitted[0].plan_, 0
     assert len(plan.nodes) > 3
     for k in range(len(plan.nodes)):
-        bought, _ = plan.purchase(k)
+        bought, _ = plan.tables.purchase(k)
         assert bought & ~owned
         owned |= bought
     costs = np.array(list(fitted[0].staged_cost(fitted[1][:3])))
@@ -49,7 +49,7 @@ def test_a_stage_is_the_model_grown_with_what_it_owns(fitted):
     owned = set()
     for k, run in enumerate(model.plan_.stages(X)):
         owned |= {int(f) for t in model.plan_.nodes[k].learners for f in model.plan_.dictionary.features_of(int(t))}
-        bought = model.plan_.owned_at(k)[0]
+        bought = model.plan_.tables.owned_at(k)[0]
         free = [j for j, mask in enumerate(model.plan_.costs.feature_masks) if not mask & ~bought]
         assert owned <= set(free)
         hidden = X.copy()
@@ -91,7 +91,7 @@ def test_each_tree_is_paid_once(fitted_expensive):
     seen = set()
     for k, run in enumerate(plan.stages(fitted_expensive[1][:1])):
         seen |= set(plan.nodes[k].learners.tolist())
-        owned = plan.owned_at(k)[0]
+        owned = plan.tables.owned_at(k)[0]
         prices = [p for a, p in enumerate(plan.costs.price_list) if owned >> a & 1]
         assert run.cost[0] == pytest.approx(sum(prices) + 0.3 * len(seen))
 

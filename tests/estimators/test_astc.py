@@ -101,7 +101,7 @@ def node_prices(model):
     """What each node adds to what its way down owns for certain."""
     plan = model.plan_
     prices = plan.costs.price_list
-    return [math.fsum(prices[a] for a in set_bits(plan.new_acquisitions(k))) for k in range(len(plan.nodes))]
+    return [math.fsum(prices[a] for a in set_bits(plan.tables.new_acquisitions(k))) for k in range(len(plan.nodes))]
 
 
 @pytest.mark.parametrize("budget", [0.0, 1.0, 2.5, 7.0])

@@ -249,7 +249,7 @@ def test_over_trees_a_large_tradeoff_buys_nothing():
     """Trees that need the same features held each other up: the model bought them all for weights of 1e-12."""
     X, y, costs, trees = boosted()
     model = CSTCRegressor(costs, tradeoff=100.0, dictionary=trees).fit(X, y)
-    assert model.plan_.most_expensive == 0
+    assert model.plan_.tables.most_expensive == 0
     assert model.predict(X) == pytest.approx(np.full(300, y.mean()))
 
 

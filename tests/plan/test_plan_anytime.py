@@ -161,6 +161,6 @@ def test_an_answer_takes_its_last_stage_only():
         plan, nodes=tuple(replace(n, learners=plan.nodes[-1].learners, weights=plan.nodes[-1].weights) for n in nodes)
     )
     plan.run(rows(3))
-    [(stages, shorter)] = plan.briefs.items()
+    [(stages, shorter)] = plan.tables.briefs.items()
     assert len(stages) == len(plan.nodes) > 1
     assert len(shorter.nodes) == 1

@@ -144,7 +144,7 @@ def test_blocks_of_rows_give_the_same_result(name, budget, monkeypatch):
     X, qid = rows(500, 3, 0.1), np.arange(500) * 7 % 23
     whole = plan.run(X, qid, budget)
     monkeypatch.setattr(running, "BLOCK_CELLS", 1)
-    sizes = [len(b) for b in running._blocks(plan.program("all"), qid, 8)]
+    sizes = [len(b) for b in running._blocks(plan.tables.program("all"), qid, 8)]
     assert len(sizes) > 3
     assert sum(sizes) == 500
     with threads(None):

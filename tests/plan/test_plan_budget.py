@@ -70,7 +70,7 @@ def test_joined_nodes_give_the_same_bits(seed, charge):
     plan = random_plan(seed)
     X, qid = random_rows(plan, seed)
     query = np.unique(qid, return_inverse=True)[1]
-    one, two, three = (_Batch(plan.program(j), X, query, np.inf, charge).run() for j in ("none", "free", "all"))
+    one, two, three = (_Batch(plan.tables.program(j), X, query, np.inf, charge).run() for j in ("none", "free", "all"))
     assert_same(one, two)
     assert_same(one, three)
 
@@ -79,16 +79,18 @@ def test_joined_nodes_give_the_same_bits(seed, charge):
 def test_joined_nodes_of_each_kind_give_the_same_bits(name):
     plan = PLANS[name]()
     X, query = rows(30, 1, n_features=len(plan.costs.features)), np.arange(30) % 4
-    one, two, three = (_Batch(plan.program(j), X, query, np.inf, "learner").run() for j in ("none", "free", "all"))
+    one, two, three = (
+        _Batch(plan.tables.program(j), X, query, np.inf, "learner").run() for j in ("none", "free", "all")
+    )
     assert_same(one, two)
     assert_same(one, three)
 
 
 def test_free_nodes_are_joined_and_purchases_are_not():
-    steps = PLANS["anytime_trees_free"]().program("free").steps
+    steps = PLANS["anytime_trees_free"]().tables.program("free").steps
     assert 1 < len(steps) < 12
-    assert len(PLANS["anytime_trees_free"]().program("all").steps) == 1
-    assert len(PLANS["anytime_trees"]().program("free").steps) == 12
+    assert len(PLANS["anytime_trees_free"]().tables.program("all").steps) == 1
+    assert len(PLANS["anytime_trees"]().tables.program("free").steps) == 12
 
 
 TRUNCATABLE = [

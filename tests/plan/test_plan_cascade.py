@@ -76,7 +76,7 @@ def test_a_walk_is_the_batch_and_a_file_keeps_it(charge, tmp_path):
     for row, answer, cost in zip(NEW, answers, paid):
         walk = plan.start()
         while not walk.done:
-            walk.supply({name: row[f] for name, f in plan.arriving(walk.owned, walk.asked).items()})
+            walk.supply({name: row[f] for name, f in plan.tables.arriving(walk.owned, walk.asked).items()})
         assert (walk.best.value, walk.cost) == (answer, cost)
 
 

@@ -40,7 +40,7 @@ def test_a_hard_cap_is_kept_and_more_money_is_not_worse(budget):
     assert (cost <= max(budget, 0.0)).all()
     more = MENU.choose(budget + 1.0)
     assert more.quality >= MENU.choose(budget).quality
-    fits = [plan for plan in MENU.plans if plan.most_expensive <= budget]
+    fits = [plan for plan in MENU.plans if plan.tables.most_expensive <= budget]
     best = max([goodness(plan, plan.run(X)) for plan in fits], default=-math.inf)
     assert -np.mean((MENU.predict(X, budget=budget) - Y) ** 2) >= best - 1e-9
 
@@ -60,7 +60,7 @@ def test_a_choice_is_the_best_of_the_table():
             (menu.quality[i, j], -menu.cost[i, j])
             for i in range(4)
             for j in range(5)
-            if caps[j] <= cap or plans[i].most_expensive <= cap
+            if caps[j] <= cap or plans[i].tables.most_expensive <= cap
         ]
         chosen = menu.choose(budget)
         assert chosen.cap <= cap

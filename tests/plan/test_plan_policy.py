@@ -28,7 +28,7 @@ def finish(plan, walk, row):
     asked = []
     while not walk.done:
         asked += walk.needs
-        walk.supply({f: row[plan.feature_numbers[f]] for f in plan.arriving(walk.owned, walk.asked)})
+        walk.supply({f: row[plan.tables.feature_numbers[f]] for f in plan.tables.arriving(walk.owned, walk.asked)})
     return asked
 
 

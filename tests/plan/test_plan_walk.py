@@ -289,7 +289,8 @@ def test_a_plan_that_runs_for_long_does_not_grow():
         prior=[0.0],
     )
     for asked in range(1, 1 << 15):
-        assert len(plan.acquisition_names(asked)) == asked.bit_count()
-        plan.arriving(0, asked)
-        plan.known_at_first(asked)
-    assert max(kept.cache_info().currsize for kept in (plan._names, plan._arriving, plan._at_first)) == 1 << 14
+        assert len(plan.tables.acquisition_names(asked)) == asked.bit_count()
+        plan.tables.arriving(0, asked)
+        plan.tables.known_at_first(asked)
+    tables = plan.tables
+    assert max(kept.cache_info().currsize for kept in (tables._names, tables._arriving, tables._at_first)) == 1 << 14

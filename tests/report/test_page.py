@@ -200,7 +200,7 @@ def test_walking_a_row(opened, pages, name):
             for step in steps[1:]:
                 shown = step.split("\n")[0].removeprefix("Buys ")
                 assert shown == ", ".join(walk.needs)
-                value = {n: float(run.rows.X[row, f]) for n, f in plan.arriving(walk.owned, walk.asked).items()}
+                value = {n: float(run.rows.X[row, f]) for n, f in plan.tables.arriving(walk.owned, walk.asked).items()}
                 walk.supply(value)
                 assert f"paid {figure(walk.cost)}" in step
                 best = walk.best

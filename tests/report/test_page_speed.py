@@ -38,7 +38,7 @@ def test_a_large_page_is_small_and_quick(tmp_path):
     runs = []
     for number, tradeoff in enumerate((0.0, 1e-5, 1e-4, 3e-4, 1e-3)):
         model = GreedyMiserRegressor(costs=train.costs, tradeoff=tradeoff, n_estimators=150).fit(train.X, train.y)
-        most = model.plan_.most_expensive
+        most = model.plan_.tables.most_expensive
         plans = [({"budget": float(b)}, model.plan_.truncate(b)) for b in np.geomspace(2.0, most, 60)]
         runs.append(SavedRun(front_of(plans, rows, "ndcg@5", f"Method {number + 1}"), rows))
     page_file = tmp_path / "large.html"

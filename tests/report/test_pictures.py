@@ -83,7 +83,7 @@ def test_levels_and_boxes_of_graphs():
     chain = PLANS["anytime_trees"]()
     found = boxes(chain)
     assert [k for box in found for k in box.nodes] == list(range(12))
-    assert all(chain.new_acquisitions(k) == 0 for box in found for k in box.nodes[1:])
+    assert all(chain.tables.new_acquisitions(k) == 0 for box in found for k in box.nodes[1:])
     few = boxes(chain, most=3)
     assert len(few) == 3
     assert [k for box in few for k in box.nodes] == list(range(12))

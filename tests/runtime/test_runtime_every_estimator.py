@@ -17,7 +17,7 @@ def test_on_demand(name):
         plan = model_of(name, COSTS).fit(X, target).plan_
         assert plan.nodes
         rows = [dict(zip(COSTS.features, x)) for x in X[:40]]
-        for budget in (None, 0.5 * plan.most_expensive):
+        for budget in (None, 0.5 * plan.tables.most_expensive):
             result = plan.run(X[:40], np.zeros(40), budget)
             runner = OnDemand(plan, readers(COSTS))
             if plan.by_query:

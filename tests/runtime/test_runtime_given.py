@@ -46,7 +46,7 @@ def check(plan, seed, given_share):
         assert not owned & set(answer.acquired)
         if not any(plan.costs.evaluation_prices(len(plan.dictionary))):
             assert set(answer.acquired) == set(whole.acquired) - owned
-            assert answer.cost == plan.ledger.price(plan.acquisition_set(answer.acquired))
+            assert answer.cost == plan.tables.ledger.price(plan.tables.acquisition_set(answer.acquired))
 
 
 @pytest.mark.parametrize("name", [name for name in PLANS if not PLANS[name]().by_query])

@@ -76,7 +76,7 @@ class Scale:
             stage = self.graph.stages[state]
             ends = np.full(len(self.rows), k)
             member = "subset" if stage.plan.nodes else "constant"
-            costs = np.full(len(self.rows), stage.plan.most_expensive)
+            costs = np.full(len(self.rows), stage.plan.tables.most_expensive)
             policy = _straight_to(state, ends)
             found.append(TriedPlan(member, self.quality(ends), costs, ends, policy, stage.model))
         return found

@@ -83,7 +83,7 @@ class _EarlyExit(PlanEstimator):
         """The rounds after which rows may leave; one after the last would decide nothing."""
         n_rounds = len(plan.nodes)
         if self.exits is None:
-            every = 1 if plan.replaces else ROUNDS_BETWEEN_EXITS
+            every = 1 if plan.tables.replaces else ROUNDS_BETWEEN_EXITS
             return list(range(every, n_rounds, every))
         if np.ndim(self.exits) == 0:
             parts = int(self.exits) + 1  # type: ignore[arg-type]

@@ -37,7 +37,7 @@ def check_unpaid_values_do_not_matter(plan: Plan, X: np.ndarray, qid: np.ndarray
 
 def check_each_acquisition_is_charged_once(plan: Plan, X: np.ndarray, qid: np.ndarray) -> None:
     """A row's cost is the price of the set it bought, plus the evaluation of the learners used for it, each once."""
-    ledger = plan.ledger
+    ledger = plan.tables.ledger
     number = {a: i for i, a in enumerate(plan.costs.acquisitions)}
     for walk, cost in zip(_walked(plan, X, qid, None), plan.predict_cost(X, qid)):
         assert len(set(walk.bought)) == len(walk.bought), f"bought twice: {walk.bought}"

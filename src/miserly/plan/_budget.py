@@ -25,7 +25,7 @@ def buy_sets(
     plan, ledger = program.plan, program.ledger
     acquisitions = evaluated = 0
     for k in range(first, end):
-        bought, used = plan.purchase(k)
+        bought, used = plan.tables.purchase(k)
         acquisitions, evaluated = acquisitions | bought, evaluated | used
     whole = ledger.after(account, acquisitions, evaluated)
     if whole.total <= budget:

@@ -46,7 +46,7 @@ def cascade(plans: Sequence[Plan]) -> Plan:
     for number, plan in enumerate(plans):
         _check(first, plan, number)
         if plan.nodes:
-            node = joined([plan.nodes[k] for k in plan.chain], plan.n_outputs, EXIT)
+            node = joined([plan.nodes[k] for k in plan.tables.chain], plan.n_outputs, EXIT)
             bias = node.bias + plan.prior
             nodes.append(replace(node, learners=node.learners + n_trees, bias=bias, combine="replace"))
         n_trees += len(plan.dictionary)
@@ -90,7 +90,7 @@ def joined(nodes: Sequence[Node], n_outputs: int, passed: int) -> Node:
 
 def _check(first: Plan, plan: Plan, number: int) -> None:
     what = f"Plan {number}"
-    if not isinstance(plan.dictionary, Trees) or (plan.nodes and not plan.chain):
+    if not isinstance(plan.dictionary, Trees) or (plan.nodes and not plan.tables.chain):
         raise ValueError(f"{what} is not a sum of trees without gates; only such models can be cascaded.")
     if not all(node.is_sum for node in plan.nodes):
         raise ValueError(f"{what} does more than add up its trees; only sums can be cascaded.")

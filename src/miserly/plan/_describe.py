@@ -20,17 +20,17 @@ def purchases(plan: Plan) -> list[dict[str, Any]]:
     `learners`, `evaluation` and `gain` count the node and those after it that buy nothing; `total` is what a row has
     paid by then.
     """
-    ledger = plan.ledger
+    ledger = plan.tables.ledger
     lines: list[dict[str, Any]] = []
     learners = evaluated = 0
     for k, node in enumerate(plan.nodes):
-        new = plan.new_acquisitions(k)
-        owned = plan.owned_at(k)
+        new = plan.tables.new_acquisitions(k)
+        owned = plan.tables.owned_at(k)
         if new or not lines:
             names = [plan.costs.acquisitions[a] for a in set_bits(new)]
             lines.append({"node": k, "buys": names, "price": ledger.price(new), "learners": 0, "gain": 0.0})
             learners = 0
-        learners |= plan.purchase(k)[1] & ~evaluated
+        learners |= plan.tables.purchase(k)[1] & ~evaluated
         evaluated |= learners
         line = lines[-1]
         line["learners"] += len(node.learners)
@@ -45,8 +45,8 @@ def summary(plan: Plan) -> str:
     kinds = {"raw": "features", "trees": "trees", "rbf": "RBF kernels", "polynomial": "polynomial kernels"}
     everything = 0
     for k in range(len(plan.nodes)):
-        everything |= plan.purchase(k)[0]
-    price = plan.ledger.price(everything)
+        everything |= plan.tables.purchase(k)[0]
+    price = plan.tables.ledger.price(everything)
     prior = ", ".join(f"{p:.4g}" for p in plan.prior) + (" (scores)" if plan.classes is not None else "")
     return (
         f"{plan.notes.get('estimator', 'A plan')}: {len(plan.nodes)} nodes over {len(plan.dictionary)} "
@@ -81,7 +81,7 @@ def to_dot(plan: Plan) -> str:
     lines = ["digraph plan {", "  node [shape=box, fontname=Helvetica];"]
     exits = False
     for k, node in enumerate(plan.nodes):
-        bought = [plan.costs.acquisitions[a] for a in set_bits(plan.new_acquisitions(k))]
+        bought = [plan.costs.acquisitions[a] for a in set_bits(plan.tables.new_acquisitions(k))]
         shown = ", ".join(bought[:4]) + (f" and {len(bought) - 4} more" if len(bought) > 4 else "")
         lines.append(f'  n{k} [label="{_quoted(f"{k}: buys {shown}" if bought else str(k))}"];')
         ways = {node.passed: "" if node.gate.kind == "open" else node.gate.describe()}

@@ -35,9 +35,9 @@ def gains_of_unknowns(plan: Plan, known: Mapping[str, float]) -> dict[str, Estim
         return {names[f]: (gain[f], gain[f], gain[f]) for f in unknown}
     x, seen = np.full(len(names), np.nan), np.zeros(len(names), bool)
     for name, value in known.items():
-        x[plan.feature_numbers[name]], seen[plan.feature_numbers[name]] = value, True
+        x[plan.tables.feature_numbers[name]], seen[plan.tables.feature_numbers[name]] = value, True
     variance, deviation = np.zeros((2, len(names), plan.n_outputs))
-    program = plan.program("none")
+    program = plan.tables.program("none")
     for k in _last_answer(plan):
         node, step = plan.nodes[k], program.steps[k]
         if node.is_direct:
@@ -69,7 +69,7 @@ def _curvature(plan: Plan, x: Floats, seen: Array) -> Floats:
 
 
 def _absent(plan: Plan, seen: Array) -> dict[str, float]:
-    return {name: np.nan for name, f in plan.arriving(0, 0).items() if not seen[f]}
+    return {name: np.nan for name, f in plan.tables.arriving(0, 0).items() if not seen[f]}
 
 
 def _gains_of_training(plan: Plan) -> Floats:

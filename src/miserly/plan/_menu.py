@@ -150,7 +150,7 @@ class Menu(Frozen):
         table = np.zeros((2, len(plans), len(tried)))
         for i, (plan, whole) in enumerate(zip(plans, runs)):
             for j, cap in enumerate(tried):
-                run = whole if cap >= plan.most_expensive else plan.run(X, qid, cap)
+                run = whole if cap >= plan.tables.most_expensive else plan.run(X, qid, cap)
                 table[:, i, j] = quality(plan, run), run.cost.mean()
         return cls(tuple(plans), np.array(tried), table[0], table[1], tuple(names), metric)
 
@@ -201,7 +201,7 @@ class Menu(Frozen):
     @cached_property
     def _most_paid(self) -> Floats:
         """What no row of each plan can exceed."""
-        return np.array([plan.most_expensive for plan in self.plans])
+        return np.array([plan.tables.most_expensive for plan in self.plans])
 
     @cached_property
     def _hull(self) -> list[int]:

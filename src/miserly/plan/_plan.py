@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly import _display
-from miserly.costs import CostTable, Ledger, set_bits
+from miserly.costs import CostTable
 from miserly.plan import _describe as describe
 from miserly.plan import _file as file
 from miserly.plan import _links as links
@@ -24,10 +24,10 @@ from miserly.plan._lightgbm_text import to_lightgbm
 from miserly.plan._node import EXIT, Gate, Node
 from miserly.plan._onnx_model import to_onnx
 from miserly.plan._pictures import draw
-from miserly.plan._program import Join, Program
 from miserly.plan._rule import n_inputs
 from miserly.plan._run import Run, run, stages
 from miserly.plan._shortcut import brief
+from miserly.plan._tables import PlanTables
 from miserly.plan._truncate import truncated
 from miserly.plan._validation import as_matrix, query_numbers
 from miserly.plan._walk import ListWalk, Walk
@@ -35,7 +35,6 @@ from miserly.schema import Schema
 
 Charge = Literal["learner", "path"]
 LOG_LARGEST = math.log(np.finfo(np.float64).max)
-remembered = lru_cache(1 << 14)
 
 
 @dataclass(frozen=True, eq=False)
@@ -303,6 +302,11 @@ class Plan(Frozen):
 
     # ---- what it is -------------------------------------------------------------------------------------------
 
+    @cached_property
+    def tables(self) -> PlanTables:
+        """What running, describing and serving the plan look up in it."""
+        return PlanTables(self)
+
     @property
     def n_outputs(self) -> int:
         """How many scores a row has."""
@@ -314,59 +318,13 @@ class Plan(Frozen):
         return any(node.gate.by_query for node in self.nodes)
 
     @cached_property
-    def chain(self) -> tuple[int, ...]:
-        """The nodes in their order if they are one chain of open gates, else nothing."""
-        steps = list(self.roots)
-        while steps and self.nodes[steps[-1]].passed != EXIT:
-            steps.append(self.nodes[steps[-1]].passed)
-        is_chain = len(self.roots) == 1 and all(self.nodes[k].gate.kind == "open" for k in steps)
-        return tuple(steps) if is_chain else ()
-
-    @cached_property
-    def replaces(self) -> bool:
-        """Whether a stage of the chain puts its answer in place of an earlier one's."""
-        return any(self.nodes[k].combine == "replace" for k in self.chain[1:])
-
-    @cached_property
-    def briefs(self) -> dict[tuple[int, ...], Plan | None]:
-        """What `brief` has found, by the stages that are run."""
-        return {}
-
-    @cached_property
-    def ledger(self) -> Ledger:
-        """The prices of everything that the plan may buy or evaluate."""
-        return Ledger(self.costs.price_list, self.costs.evaluation_prices(len(self.dictionary)))
-
-    @cached_property
-    def most_expensive(self) -> float:
-        """The price of everything: what no row can exceed."""
-        acquisitions = learners = 0
-        for bought, used in self._purchases:
-            acquisitions |= bought
-            learners |= used
-        return self.ledger.price(acquisitions, learners)
-
-    @cached_property
     def used_features(self) -> tuple[int, ...]:
         """The columns that some node may look at."""
         learners = {int(t) for node in self.nodes for t in node.learners}
         distinct = {self.dictionary.features_of(t).astype(np.int64).tobytes() for t in learners}
         looked_at = {int(f) for key in distinct for f in np.frombuffer(key, np.int64)}
-        away = {self.feature_numbers[name] for name in self.unavailable}
-        return tuple(sorted(looked_at.union(*(self.rule_features(node) for node in self.nodes)) - away))
-
-    def rule_features(self, node: Node) -> list[int]:
-        """The columns that a learned gate may look at."""
-        used = [] if node.rule is None else node.rule.used.tolist()
-        return [f for f in used if f < len(self.costs.features)]
-
-    @cached_property
-    def masks(self) -> tuple[int, ...]:
-        """The acquisitions that a row buys for each feature, as bit sets: none for those that are unavailable."""
-        if not self.unavailable:
-            return self.costs.feature_masks
-        away = set(self.unavailable)
-        return tuple(0 if f in away else m for f, m in zip(self.costs.features, self.costs.feature_masks))
+        away = {self.tables.feature_numbers[name] for name in self.unavailable}
+        return tuple(sorted(looked_at.union(*(self.tables.rule_features(node) for node in self.nodes)) - away))
 
     @cached_property
     def can_miss(self) -> bool:
@@ -374,122 +332,6 @@ class Plan(Frozen):
         if isinstance(self.dictionary, Trees):
             return True
         return self.means is not None and not np.isnan(self.means[list(self.used_features)]).any()
-
-    def arriving(self, owned: int, asked: int) -> Mapping[str, int]:
-        """The features in use (name → column) that a row gets when it owns some acquisitions and buys others; for
-        neither, those that need nothing."""
-        return self._arriving(owned, asked)
-
-    @cached_property
-    def _arriving(self) -> Callable[[int, int], Mapping[str, int]]:
-        masks, names, features_of = self.masks, self.costs.features, self._features_of
-
-        @remembered
-        def arriving(owned: int, asked: int) -> Mapping[str, int]:
-            touched = {f for a in (set_bits(asked) if asked else [-1]) for f in features_of.get(a, [])}
-            return {names[f]: f for f in sorted(touched) if not masks[f] & ~(owned | asked)}
-
-        return arriving
-
-    def known_at_first(self, owned: int) -> Mapping[str, int]:
-        """The features in use that a row begins with: those that need nothing, and those of what it owns already."""
-        return self._at_first(owned)
-
-    @cached_property
-    def _at_first(self) -> Callable[[int], Mapping[str, int]]:
-        return remembered(lambda owned: {**self.arriving(0, 0), **self.arriving(0, owned)})
-
-    def acquisition_names(self, acquisitions: int) -> tuple[str, ...]:
-        """A set of acquisitions by name."""
-        return self._names(acquisitions)
-
-    @cached_property
-    def _names(self) -> Callable[[int], tuple[str, ...]]:
-        names = self.costs.acquisitions
-        return remembered(lambda acquisitions: tuple(names[a] for a in set_bits(acquisitions)))
-
-    def acquisition_set(self, names: Iterable[str]) -> int:
-        """Acquisitions as a bit set."""
-        number, found = self.acquisition_numbers, 0
-        for name in names:
-            found |= 1 << number[name]
-        return found
-
-    @cached_property
-    def acquisition_numbers(self) -> dict[str, int]:
-        """The bit of each acquisition."""
-        return {name: a for a, name in enumerate(self.costs.acquisitions)}
-
-    @cached_property
-    def _features_of(self) -> dict[int, list[int]]:
-        of: dict[int, list[int]] = {}
-        for f in self.used_features:
-            for a in list(set_bits(self.masks[f])) or [-1]:
-                of.setdefault(a, []).append(f)
-        return of
-
-    @cached_property
-    def feature_numbers(self) -> dict[str, int]:
-        """The column of each feature."""
-        return {name: i for i, name in enumerate(self.costs.features)}
-
-    def program(self, join: Join) -> Program:
-        """The plan ready to run; made once for each way of joining nodes."""
-        if join not in self._programs:
-            self._programs[join] = Program(self, join)
-        return self._programs[join]
-
-    @cached_property
-    def _programs(self) -> dict[Join, Program]:
-        return {}
-
-    @cached_property
-    def _purchases(self) -> tuple[tuple[int, int], ...]:
-        masks = self.masks
-        of_learner: dict[int, int] = {}
-        of_features: dict[bytes, int] = {}  # learners that look at the same features are looked at once
-        for t in {int(t) for node in self.nodes for t in node.learners}:
-            features = self.dictionary.features_of(t)
-            key = features.tobytes()
-            if key not in of_features:
-                of_features[key] = 0
-                for f in features:
-                    of_features[key] |= masks[f]
-            of_learner[t] = of_features[key]
-        purchases = []
-        for node in self.nodes:
-            acquisitions = learners = 0
-            for t in node.learners:
-                acquisitions |= of_learner[int(t)]
-                learners |= 1 << int(t)
-            for f in self.rule_features(node):
-                acquisitions |= masks[f]
-            purchases.append((acquisitions, learners))
-        return tuple(purchases)
-
-    def purchase(self, node: int) -> tuple[int, int]:
-        """The acquisitions and the learners that a node needs, as bit sets."""
-        return self._purchases[node]
-
-    def owned_at(self, node: int) -> tuple[int, int]:
-        """What every row that has been through a node owns for certain (acquisitions, learners)."""
-        (have, learners), (bought, used) = self._owned_before[node], self.purchase(node)
-        return have | bought, learners | used
-
-    def new_acquisitions(self, node: int) -> int:
-        """What a node buys for rows that own only what is certain."""
-        return self.purchase(node)[0] & ~self._owned_before[node][0]
-
-    @cached_property
-    def _owned_before(self) -> tuple[tuple[int, int], ...]:
-        before = dict.fromkeys(self.roots, (0, 0))
-        for k, node in enumerate(self.nodes):
-            have, bought = before.setdefault(k, (0, 0)), self.purchase(k)
-            mine = (have[0] | bought[0], have[1] | bought[1])
-            for way in node.ways:
-                other = before.get(way, mine)
-                before[way] = (mine[0] & other[0], mine[1] & other[1])
-        return tuple(before[k] for k in range(len(self.nodes)))
 
     def stages(self, X: Any, qid: Any = None) -> Iterator[Run]:
         """The state of all rows after each stage: every node of a chain, every level of nodes where ways part. Rows
@@ -515,8 +357,8 @@ class Plan(Frozen):
         """Whether the node after this one costs something more."""
         if self.nodes[k].passed == EXIT:
             return False
-        (bought, used), (have, known) = self.purchase(self.nodes[k].passed), self.owned_at(k)
-        return bool(bought & ~have) or self.ledger.price(0, used & ~known) > 0
+        (bought, used), (have, known) = self.tables.purchase(self.nodes[k].passed), self.tables.owned_at(k)
+        return bool(bought & ~have) or self.tables.ledger.price(0, used & ~known) > 0
 
     def with_background(self, X: Any) -> Plan:
         """The plan with what training rows say about values that a row does not buy: the means of the columns, or which

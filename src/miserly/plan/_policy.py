@@ -88,7 +88,7 @@ class PolicyPlan(Plan):
         """The plan as the kernels take it."""
         policy = self.policy
         assert policy is not None
-        step = self.program("all").steps[0] if self.nodes else None
+        step = self.tables.program("all").steps[0] if self.nodes else None
         none = np.zeros(0, np.int32)
         edges = (none, np.zeros(1, np.int32), none, np.zeros(0))
         edges = edges if step is None else (step.learners, step.pointer, step.column, step.weight)
@@ -106,7 +106,7 @@ class PolicyPlan(Plan):
     @cached_property
     def evaluated(self) -> int:
         """The predictor's learners, as a bit set."""
-        return self.purchase(0)[1] if self.nodes else 0
+        return self.tables.purchase(0)[1] if self.nodes else 0
 
     # ---- running --------------------------------------------------------------------------------------------------
 
@@ -157,10 +157,10 @@ class PolicyPlan(Plan):
         before = np.zeros((n, len(self.costs.acquisitions)), bool) if owned is None else owned
         owns = before.copy()
         barred = np.zeros(owns.shape[1], bool)
-        barred[[self.acquisition_numbers[a] for a in unavailable]] = True
+        barred[[self.tables.acquisition_numbers[a] for a in unavailable]] = True
         most = np.full(n, steps, np.int64) if np.ndim(steps) == 0 else np.asarray(steps, np.int64)
         score, z, blocked = np.empty((n, n_outputs)), np.empty((n, n_outputs)), np.zeros(n, bool)
-        paid = self.ledger.price(0, self.evaluated)
+        paid = self.tables.ledger.price(0, self.evaluated)
         if paid > budget:
             nothing = np.tile(self.prior, (n, 1))
             run = Run(nothing, nothing.copy(), np.zeros(n), *_nowhere(n), np.ones(n, bool))
@@ -175,7 +175,7 @@ class PolicyPlan(Plan):
         """What rows pay that own these, and have been scored."""
         packed = np.packbits(owned, axis=1, bitorder="little")
         kinds, kind = np.unique(packed, axis=0, return_inverse=True)
-        ledger, empty, used = self.ledger, self.ledger.empty, self.evaluated
+        ledger, empty, used = self.tables.ledger, self.tables.ledger.empty, self.evaluated
         totals = [ledger.after(empty, int.from_bytes(line.tobytes(), "little"), used).total for line in kinds]
         return np.array(totals, np.float64)[kind.ravel()] if len(kinds) else np.zeros(0)
 

@@ -41,7 +41,7 @@ class PolicyWalk(Walk):
         owned: Iterable[str] = (),
     ) -> None:
         self.plan, self.budget, self.by_path = plan, budget, False
-        self.account = self._paid = plan.ledger.empty
+        self.account = self._paid = plan.tables.ledger.empty
         self.tier = self.asked = self._dead = self._root = 0
         self.stopped: str | None = None
         self.needs: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class PolicyWalk(Walk):
         self.exit = [-1]
         self.waiting = None
         self._reason = "answered"
-        self._had = plan.acquisition_set(owned)
+        self._had = plan.tables.acquisition_set(owned)
         n_outputs, n_features, n = plan.n_outputs, len(plan.costs.features), len(plan.candidates)
         self._x = np.full(n_features, np.nan)  # values as they came
         self._seen = np.full(n_features + n_outputs + 1, np.nan)  # the same as the trees read them, then the scores
@@ -62,7 +62,7 @@ class PolicyWalk(Walk):
     def _begin(self, given: Mapping[str, float], without: Iterable[str]) -> None:  # type: ignore[override]
         plan = self.plan
         for name in given:
-            if name not in plan.feature_numbers:
+            if name not in plan.tables.feature_numbers:
                 raise KeyError(f"The plan knows no feature {name!r}.")
         for s, f in enumerate(plan.used_features):
             name = plan.costs.features[f]
@@ -70,14 +70,14 @@ class PolicyWalk(Walk):
                 self._x[f] = given[name]
                 self._read(f)
                 self._knows[s] = True
-        for name in plan.known_at_first(self._had):
+        for name in plan.tables.known_at_first(self._had):
             if name not in given:
                 raise KeyError(f"Without any purchase there are the features [{name!r}], which were not supplied.")
         self._has[list(set_bits(self._had))] = True
         self._owns |= self._has
         for name in without:
             self._bar(name)
-        first = plan.ledger.after(self.account, 0, plan.evaluated)
+        first = plan.tables.ledger.after(self.account, 0, plan.evaluated)
         if first.total > self.budget:
             self.stop("budget")
             return
@@ -108,7 +108,7 @@ class PolicyWalk(Walk):
         order = [c for c in np.argsort(-self._rate, kind="stable") if self._rate[c] >= 0.0]
         missing = [plan.candidates[c] & ~self.owned for c in order]
         return [
-            Offer(plan.acquisition_names(m), float(self._price[c]), float(self._gain[c]), float(self._rate[c]))
+            Offer(plan.tables.acquisition_names(m), float(self._price[c]), float(self._gain[c]), float(self._rate[c]))
             for c, m in zip(order, missing)
         ]
 
@@ -125,7 +125,7 @@ class PolicyWalk(Walk):
 
     def fail(self, acquisition: str) -> None:
         """An acquisition is unavailable: nobody pays for it, and it is not asked for again."""
-        if self.stopped is not None or self.plan.acquisition_set([acquisition]) & self.owned:
+        if self.stopped is not None or self.plan.tables.acquisition_set([acquisition]) & self.owned:
             return
         if acquisition in self.needs and self._reason == "answered":
             self._reason = f"failed:{acquisition}"
@@ -141,7 +141,7 @@ class PolicyWalk(Walk):
     # ---- inside ---------------------------------------------------------------------------------------------------
 
     def _bar(self, acquisition: str) -> None:
-        number = self.plan.acquisition_numbers[acquisition]
+        number = self.plan.tables.acquisition_numbers[acquisition]
         self._barred[number] = True
         self._dead |= 1 << number
 
@@ -171,8 +171,8 @@ class PolicyWalk(Walk):
             self.stop("budget" if blocked and self._reason == "answered" else self._reason)
         else:
             self.asked = plan.candidates[self._chosen] & ~self.owned
-            self.needs = plan.acquisition_names(self.asked)
-            self._paid = plan.ledger.after(self.account, self.asked)
+            self.needs = plan.tables.acquisition_names(self.asked)
+            self._paid = plan.tables.ledger.after(self.account, self.asked)
 
 
 class PolicyListWalk(ListWalk):

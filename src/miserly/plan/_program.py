@@ -63,15 +63,15 @@ class Program:
 
     def __init__(self, plan: Plan, join: Join) -> None:
         self.plan = plan
-        self.ledger, self.n_outputs = plan.ledger, plan.n_outputs
+        self.ledger, self.n_outputs = plan.tables.ledger, plan.n_outputs
         self.words = plan.costs.needs_words
         if plan.unavailable:
             self.words = self.words.copy()
-            self.words[[plan.feature_numbers[name] for name in plan.unavailable]] = 0
+            self.words[[plan.tables.feature_numbers[name] for name in plan.unavailable]] = 0
         self.trees = plan.dictionary.table if isinstance(plan.dictionary, Trees) else None
         self.gaps = None if self.trees is None else gaps_of(plan.dictionary, plan.shares, plan.nodes, plan.prior)
         self.seen = np.ones(len(plan.costs.features), bool)  # what a row may know at all
-        self.seen[[plan.feature_numbers[name] for name in plan.unavailable]] = False
+        self.seen[[plan.tables.feature_numbers[name] for name in plan.unavailable]] = False
         self.machine = plan.dictionary.machine if isinstance(plan.dictionary, Kernels) else None
         self.no_values = np.full(len(plan.costs.features), np.nan) if plan.means is None else plan.means
         self.none_ready: NDArray[np.bool_] = np.zeros(len(plan.costs.features), bool)
@@ -101,14 +101,14 @@ class Program:
             plan = self.plan
             learners = dict.fromkeys(int(t) for k in range(first, end) for t in plan.nodes[k].learners)
             features = dict.fromkeys(f for t in learners for f in plan.dictionary.features_in_order(t))
-            features |= dict.fromkeys(f for k in range(first, end) for f in plan.rule_features(plan.nodes[k]))
-            self._wants[first, end] = tuple((f, plan.masks[f]) for f in features)
+            features |= dict.fromkeys(f for k in range(first, end) for f in plan.tables.rule_features(plan.nodes[k]))
+            self._wants[first, end] = tuple((f, plan.tables.masks[f]) for f in features)
         return self._wants[first, end]
 
     def known(self, owned: int) -> NDArray[np.intp]:
         """The columns in use that a row knows when it owns these acquisitions."""
         if owned not in self._known:
-            masks = self.plan.masks
+            masks = self.plan.tables.masks
             self._known[owned] = np.array([f for f in self.plan.used_features if not masks[f] & ~owned], np.intp)
         return self._known[owned]
 
@@ -138,8 +138,8 @@ class Program:
 
     def _is_free(self, node: int, after: int) -> bool:
         """Whether a node buys nothing for a row that has been through another, and evaluates nothing that is priced."""
-        acquisitions, learners = self.plan.purchase(node)
-        have = self.plan.owned_at(after)
+        acquisitions, learners = self.plan.tables.purchase(node)
+        have = self.plan.tables.owned_at(after)
         return not (acquisitions & ~have[0] or self.ledger.price(0, learners & ~have[1]))
 
     def _stops(self, run: list[int]) -> tuple[Stop, ...]:
@@ -149,7 +149,7 @@ class Program:
             if not self._is_free(k, firsts[-1]):
                 firsts.append(k)
         ends = [*firsts[1:], run[-1] + 1]
-        return tuple(Stop(end - run[0], *self.plan.purchase(first)) for first, end in zip(firsts, ends))
+        return tuple(Stop(end - run[0], *self.plan.tables.purchase(first)) for first, end in zip(firsts, ends))
 
     def _step(self, run: list[int]) -> Step:
         plan = self.plan
@@ -170,7 +170,7 @@ class Program:
                     weight.append(node.routing[i])
                 pointer.append(len(column))
             ends.append(len(learners))
-            bought, used = plan.purchase(k)
+            bought, used = plan.tables.purchase(k)
             acquisitions |= bought
             evaluated |= used
         return Step(

@@ -45,9 +45,9 @@ class Run:
 
 def run(plan: Plan, X: NDArray[Any], query: Rows, budget: float, charge: str) -> Run:
     """Run a plan on all rows, in blocks (of whole queries where a gate compares documents) that bound the memory."""
-    if budget < math.inf and plan.most_expensive <= budget:
+    if budget < math.inf and plan.tables.most_expensive <= budget:
         budget = math.inf
-    program = plan.program("all" if budget == math.inf else "none" if charge == "path" else "free")
+    program = plan.tables.program("all" if budget == math.inf else "none" if charge == "path" else "free")
     blocks = list(_blocks(program, query, X.shape[1] if budget < math.inf else program.n_kept))
     with threads(None, len(X) * len(plan.dictionary)):
         parts = [
@@ -61,7 +61,7 @@ def run(plan: Plan, X: NDArray[Any], query: Rows, budget: float, charge: str) ->
 
 def stages(plan: Plan, X: NDArray[Any], query: Rows) -> Iterator[Run]:
     """Run a plan and tell the state of all rows after each level of its nodes."""
-    program = plan.program("none")
+    program = plan.tables.program("none")
     batch = _Batch(program, X, query, math.inf, plan.charge)
     for number, root in enumerate(plan.roots):
         waiting: dict[int, list[Rows]] = {root: [np.arange(len(X))]}
@@ -300,7 +300,7 @@ def filled(plan: Plan, X: NDArray[Any]) -> NDArray[Any]:
     them."""
     if plan.unavailable:
         X = X.copy()
-        X[:, [plan.feature_numbers[name] for name in plan.unavailable]] = np.nan
+        X[:, [plan.tables.feature_numbers[name] for name in plan.unavailable]] = np.nan
     if plan.means is None:
         return X
     read: NDArray[np.intp] = np.unique(plan.dictionary.columns)  # type: ignore[attr-defined]

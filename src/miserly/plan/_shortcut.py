@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 def brief(plan: Plan, budget: float) -> tuple[Plan, int, bool] | None:
     """A shorter plan with the same answers and costs, the stage that it ends at, and whether a budget left out any;
     None where the plan is no such chain, where a stage is bought in part, or where nothing can be left out."""
-    if not plan.replaces:
+    if not plan.tables.replaces or plan.unavailable:  # which nodes there are decides what unknown values are taken for
         return None
     entered = _entered(plan, budget)
     if entered is None:
         return None
-    if entered not in plan.briefs:
-        plan.briefs[entered] = _shortened(plan, entered)
-    shorter = plan.briefs[entered]
-    return None if shorter is None else (shorter, entered[-1], len(entered) < len(plan.chain))
+    if entered not in plan.tables.briefs:
+        plan.tables.briefs[entered] = _shortened(plan, entered)
+    shorter = plan.tables.briefs[entered]
+    return None if shorter is None else (shorter, entered[-1], len(entered) < len(plan.tables.chain))
 
 
 def _entered(plan: Plan, budget: float) -> tuple[int, ...] | None:
     """The stages that rows buy whole."""
-    program, account = plan.program("none"), plan.ledger.empty
+    program, account = plan.tables.program("none"), plan.tables.ledger.empty
     answered: set[int] = set()
     entered: list[int] = []
     is_skipping = False
-    for k in plan.chain:
+    for k in plan.tables.chain:
         node = plan.nodes[k]
         is_whole = node.combine == "replace" and answered.issuperset(node.outputs)
         if is_skipping and node.combine != "replace":
@@ -67,8 +67,8 @@ def _needed(plan: Plan, chain: tuple[int, ...]) -> list[int]:
     bought = used = 0
     kept = []
     for k in reversed(chain):
-        node, (acquisitions, learners) = plan.nodes[k], plan.purchase(k)
-        pays = acquisitions & ~bought or plan.ledger.price(0, learners & ~used)
+        node, (acquisitions, learners) = plan.nodes[k], plan.tables.purchase(k)
+        pays = acquisitions & ~bought or plan.tables.ledger.price(0, learners & ~used)
         if replaced.issuperset(node.outputs) and not pays:
             continue
         kept.append(k)

@@ -53,7 +53,7 @@ def truncated(plan: Plan, budget: float) -> Plan:
 
 def _assumes_the_same(plan: Plan, cut: Plan) -> bool:
     """Whether the trees of a smaller plan say of unknown values what they said before."""
-    before, after = plan.program("none").gaps, cut.program("none").gaps
+    before, after = plan.tables.program("none").gaps, cut.tables.program("none").gaps
     if before is None or after is None:
         return True
     used = {int(t) for node in cut.nodes for t in node.learners}
@@ -66,7 +66,7 @@ def _follow(plan: Plan, budget: float) -> tuple[dict[int, int], set[int], set[in
     outcomes: dict[int, int] = {}
     known: set[int] = set()
     missing: set[int] = set()
-    states = {_State(plan.ledger.empty, 0, False)}
+    states = {_State(plan.tables.ledger.empty, 0, False)}
     for root in plan.roots:
         arriving = {root: {state._replace(is_skipping=False) for state in states}}
         leaving: set[_State] = set()
@@ -83,7 +83,7 @@ def _follow(plan: Plan, budget: float) -> tuple[dict[int, int], set[int], set[in
             if outcome in (WHOLE, PART):
                 absent = next(iter(after))[2]
                 missing |= absent
-                known |= {f for f, _ in plan.program("none").wants(k, k + 1)} - absent
+                known |= {f for f, _ in plan.tables.program("none").wants(k, k + 1)} - absent
             goes_on = outcome in (WHOLE, PART) or (outcome == SKIP and node.gate.reads_answer)
             if outcome == SKIP and node.gate.kind in ("confidence", "learned"):
                 raise _refused(f"Rows that skip node {k} go different ways")
@@ -99,7 +99,7 @@ def _follow(plan: Plan, budget: float) -> tuple[dict[int, int], set[int], set[in
 
 def _after(plan: Plan, k: int, state: _State, budget: float) -> tuple[_State, int, frozenset[int]]:
     """The state after a node, what was bought of it, and which of its features did not fit."""
-    node, program = plan.nodes[k], plan.program("none")
+    node, program = plan.nodes[k], plan.tables.program("none")
     replaces = node.combine == "replace"
     if state.is_skipping and not replaces:
         return state, SKIP, frozenset()

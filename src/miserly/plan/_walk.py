@@ -57,7 +57,7 @@ class Walk:
     ) -> None:
         self.plan = plan
         self.budget = budget
-        self.program = program = plan.program("all")
+        self.program = program = plan.tables.program("all")
         self.by_path = plan.charge == "path" and program.trees is not None
         self.account: Account = program.ledger.empty
         self._paid = self.account  # what it will be when what is asked for is paid
@@ -70,7 +70,7 @@ class Walk:
         self._in_list = in_list
         self.asked = 0
         self._dead = 0  # unavailable acquisitions
-        self._had = plan.acquisition_set(owned) if owned else 0  # those that nobody need buy
+        self._had = plan.tables.acquisition_set(owned) if owned else 0  # those that nobody need buy
         self._reason = "answered"
         self._x = program.no_values.copy()
         self._ready = program.none_ready  # features that are not to be bought: known apart, or unavailable
@@ -82,7 +82,7 @@ class Walk:
         self._state = State(program, 1)
         self._values, self._known = program.kept()
         self._root = self._complete = self._scored = 0
-        self._begin_with(given, plan.known_at_first(self._had))
+        self._begin_with(given, plan.tables.known_at_first(self._had))
         if plan.roots:
             self._begin(plan.roots[0])
             for acquisition in without:
@@ -122,7 +122,7 @@ class Walk:
         """Take the values that the wanted acquisitions gave, pay for them, and go on as far as possible."""
         if not self.needs:
             raise RuntimeError("This walk wants nothing: look at `needs` before supplying.")
-        self._take(values, self.plan.arriving(self.owned, self.asked))
+        self._take(values, self.plan.tables.arriving(self.owned, self.asked))
         self._fill()
         self._pay()
 
@@ -145,14 +145,15 @@ class Walk:
         plan = self.plan
         if self.stopped is not None or not (plan.can_miss or acquisition in self.needs):
             return
-        if self._had and plan.acquisition_set([acquisition]) & self._had:
+        if self._had and plan.tables.acquisition_set([acquisition]) & self._had:
             return
         if acquisition in self.needs:
             self._blame(f"failed:{acquisition}")
         if plan.can_miss:
             self._has_gaps = True
-            self._dead |= 1 << plan.acquisition_numbers[acquisition]
-            self._close(f for f in plan.used_features if plan.masks[f] & self._dead and plan.masks[f] & ~self.owned)
+            self._dead |= 1 << plan.tables.acquisition_numbers[acquisition]
+            masks = plan.tables.masks
+            self._close(f for f in plan.used_features if masks[f] & self._dead and masks[f] & ~self.owned)
         else:
             self._leave(self._reason)
         if self.needs:
@@ -174,7 +175,7 @@ class Walk:
     def _begin_with(self, given: Mapping[str, float], expected: Mapping[str, int]) -> None:
         """Keep what is known at the start. Features that are expected must be among it; others need not be bought."""
         if len(given) > len(expected) or any(name not in expected for name in given):
-            number = self.plan.feature_numbers
+            number = self.plan.tables.feature_numbers
             apart = [name for name in given if name not in expected and name in number]
             if apart:
                 columns = [number[name] for name in apart]
@@ -217,11 +218,11 @@ class Walk:
 
     def _check(self, values: Mapping[str, float], arriving: Mapping[str, int]) -> None:
         """Values that the plan never looks at are let pass; unknown, unpaid and missing ones are errors."""
-        costs, number = self.plan.costs, self.plan.feature_numbers
+        costs, number = self.plan.costs, self.plan.tables.feature_numbers
         for name in values:
             if name not in number:
                 raise KeyError(f"The plan knows no feature {name!r}.")
-            if self.plan.masks[number[name]] & ~(self.owned | self.asked):
+            if self.plan.tables.masks[number[name]] & ~(self.owned | self.asked):
                 raise KeyError(f"Feature {name!r} was supplied before it was bought: it needs {costs.needs[name]}.")
         missing = [name for name in arriving if name not in values]
         if missing:
@@ -247,7 +248,7 @@ class Walk:
                 self._pass_over()
             elif asked:
                 self.asked = asked
-                self.needs = self.plan.acquisition_names(asked)
+                self.needs = self.plan.tables.acquisition_names(asked)
                 return
             else:
                 self._score()
@@ -348,7 +349,7 @@ class Walk:
             end, after = n_nodes, self.account
             if step.is_priced:  # then each node is paid for when it is entered
                 end = self._complete + 1
-                after = ledger.after(after, 0, self.plan.purchase(step.first + self._complete)[1])
+                after = ledger.after(after, 0, self.plan.tables.purchase(step.first + self._complete)[1])
                 learners = step.learners[: step.ends[end - 1]]
             if after.total > self.budget:
                 return SKIPS if self._is_whole() else LEAVES
@@ -367,7 +368,7 @@ class Walk:
             )
             if wants >= 0:
                 self._complete = max(self._complete, bisect_right(step.ends, self._entry, hi=end - 1))
-                asked: int = self.plan.masks[wants] & ~have
+                asked: int = self.plan.tables.masks[wants] & ~have
                 self._paid = ledger.after(after, asked)
                 if self._paid.total <= self.budget:
                     return asked
@@ -431,8 +432,8 @@ class Walk:
             wanted = int.from_bytes(met.tobytes(), "little")
         else:
             for k in nodes:
-                wanted |= self.plan.purchase(k)[0]
-        missed = self.plan.acquisition_names(wanted & self._dead)
+                wanted |= self.plan.tables.purchase(k)[0]
+        missed = self.plan.tables.acquisition_names(wanted & self._dead)
         if missed:
             self._blame(f"failed:{missed[0]}")
 

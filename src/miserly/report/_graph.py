@@ -48,7 +48,7 @@ def boxes(plan: Plan, most: int = MOST_BOXES) -> list[Box]:
         follows = before is not None and before.gate.kind == "open" and before.passed == k
         if not (follows and entries[k] == 1 and k not in plan.roots):
             stretches.append([[k]])
-        elif plan.new_acquisitions(k):
+        elif plan.tables.new_acquisitions(k):
             stretches[-1].append([k])
         else:
             stretches[-1][-1].append(k)
@@ -67,7 +67,7 @@ def everything(plan: Plan) -> int:
     """All acquisitions that the plan may buy, as a bit set."""
     bought = 0
     for k in range(len(plan.nodes)):
-        bought |= plan.purchase(k)[0]
+        bought |= plan.tables.purchase(k)[0]
     return bought
 
 
@@ -79,7 +79,7 @@ def names(plan: Plan, acquisitions: int) -> list[str]:
 def _bought(plan: Plan, nodes: list[int]) -> int:
     bought = 0
     for k in nodes:
-        bought |= plan.new_acquisitions(k)
+        bought |= plan.tables.new_acquisitions(k)
     return bought
 
 

@@ -80,8 +80,8 @@ class Observed:
     def visits(self) -> Array:
         """Rows × nodes: who came through which node."""
         came = np.zeros((len(self.rows), len(self.plan.nodes)), bool)
-        if self.plan.chain:
-            came[:, list(self.plan.chain)] = True
+        if self.plan.tables.chain:
+            came[:, list(self.plan.tables.chain)] = True
             return came
         everyone = np.arange(len(self.rows))
         for stage in self.plan.stages(self.rows.X, self.rows.qid):

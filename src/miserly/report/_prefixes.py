@@ -14,10 +14,10 @@ MOST = 24
 def prefixes(plan: Plan, metric: Metric, rows: LabelledRows, most: int = MOST) -> list[tuple[float, float]]:
     """Mean cost and quality after stages of a chain: those before which something is bought, at most so many of them,
     and the last. Plans whose ways part have none."""
-    chain = plan.chain
+    chain = plan.tables.chain
     if len(chain) < 2:
         return []
-    ends = [i for i, k in enumerate(chain[1:]) if plan.new_acquisitions(k)]
+    ends = [i for i, k in enumerate(chain[1:]) if plan.tables.new_acquisitions(k)]
     if len(ends) >= most:
         ends = [ends[i] for i in np.unique(np.geomspace(1, len(ends), most - 1).astype(int) - 1)]
     wanted = {*ends, len(chain) - 1}

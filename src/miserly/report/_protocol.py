@@ -227,22 +227,24 @@ class _Steps:
         number, costs, tree = len(self.steps), self.plan.costs, self.tree
         share = len(here) / max(1, len(self.rows))
         if tree.is_decided(place):
-            end = ProtocolStep(share, len(here), self.plan.ledger.price(owned), prediction=_text(tree.label(place)))
+            end = ProtocolStep(
+                share, len(here), self.plan.tables.ledger.price(owned), prediction=_text(tree.label(place))
+            )
             self.steps.append(_with_right(end, tree.label(place), self.rows.y[here], self.plan.classes is not None))
             return number
         feature = int(tree.feature[place])
         wanted = costs.feature_masks[feature] & ~owned
         now = owned | wanted
-        self.steps.append(ProtocolStep(share, len(here), self.plan.ledger.price(now)))
+        self.steps.append(ProtocolStep(share, len(here), self.plan.tables.ledger.price(now)))
         right = tree.right(place, self.rows.X[here])
         left = int(tree.left[place])
         yes, no = (self._visit(left + side, here[right == bool(side)], now) for side in (0, 1))
         self.steps[number] = ProtocolStep(
             share,
             len(here),
-            self.plan.ledger.price(now),
+            self.plan.tables.ledger.price(now),
             tuple(costs.acquisitions[a] for a in set_bits(wanted)),
-            self.plan.ledger.price(now) - self.plan.ledger.price(owned),
+            self.plan.tables.ledger.price(now) - self.plan.tables.ledger.price(owned),
             _question(self.plan, feature, float(tree.threshold[place]), self.rows.X[:, feature]),
             yes,
             no,

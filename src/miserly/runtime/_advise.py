@@ -161,7 +161,7 @@ def _acquisitions(plan: Plan, unavailable: Iterable[str], values: Mapping[str, f
 
 def _free(plan: Plan, values: Mapping[str, float]) -> dict[str, float]:
     """Features that need nothing and are not known count as missing: nobody can buy them."""
-    return {name: math.nan for name in plan.arriving(0, 0) if name not in values}
+    return {name: math.nan for name in plan.tables.arriving(0, 0) if name not in values}
 
 
 def _now(plan: Plan, values: Mapping[str, float]) -> Any:

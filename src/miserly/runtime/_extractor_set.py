@@ -87,8 +87,8 @@ class ExtractorSet:
         return self._batches(owned, asked)
 
     def _find_batch(self, owned: int, asked: int) -> CallBatch:
-        bought = set(self.plan.acquisition_names(asked))
-        features = tuple((f, self._yielded_by[f].name) for f in self.plan.arriving(owned, asked))
+        bought = set(self.plan.tables.acquisition_names(asked))
+        features = tuple((f, self._yielded_by[f].name) for f in self.plan.tables.arriving(owned, asked))
         names = {n for name in (*bought, *(by for _, by in features)) for n in self._closure[name][0]}
         chosen = tuple(e for e in self.extractors if (e.acquisition in bought if e.acquisition else e.name in names))
         return CallBatch(chosen, features, self._columns(chosen, features))
@@ -101,7 +101,7 @@ class ExtractorSet:
         is_odd = any(e.many for e in extractors) or given & self._words
         if is_odd or given != {name for name, _ in features}:
             return None
-        return tuple(np.array([self.plan.feature_numbers[name] for name in names], np.intp) for names in wanted)
+        return tuple(np.array([self.plan.tables.feature_numbers[name] for name in names], np.intp) for names in wanted)
 
     def values(self, extractor: Extractor, result: Any) -> dict[str, float]:
         """The numbers in an extractor's result that the plan may look at; None is a missing value, categories become
@@ -112,17 +112,17 @@ class ExtractorSet:
         """What follows from values that the caller has already; those of an acquisition of which not all are given are
         left aside."""
         for name in features:
-            if name not in self.plan.feature_numbers:
+            if name not in self.plan.tables.feature_numbers:
                 hint = did_you_mean(name, self.plan.costs.features)
                 raise ValueError(f"The plan knows no feature {name!r}, which was given.{hint}")
         names = frozenset(features)
         owned, running = self._spared(names)
-        first = self.plan.known_at_first(owned)
+        first = self.plan.tables.known_at_first(owned)
         try:
             values = self._numbers((name, features[name]) for name in first if name in names)
         except (TypeError, ValueError, OverflowError) as error:
             raise ValueError(f"A feature that was given is no number: {error}.") from None
-        return Given(values, self.plan.acquisition_names(owned), running)
+        return Given(values, self.plan.tables.acquisition_names(owned), running)
 
     def _numbers(self, named: Iterable[tuple[str, Any]]) -> dict[str, float]:
         words, schema = self._words, self._schema

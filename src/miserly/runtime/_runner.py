@@ -478,7 +478,7 @@ class OnDemand:
 
 def _late_walk(plan: Plan) -> Walk:
     """The walk of all documents that nobody looked at before the time was up: it buys nothing and calls nothing."""
-    walk = plan.start(-1.0, dict.fromkeys(plan.known_at_first(0), math.nan))
+    walk = plan.start(-1.0, dict.fromkeys(plan.tables.known_at_first(0), math.nan))
     walk.stopped = "deadline"
     return walk
 
@@ -496,9 +496,9 @@ def _count(breaker: Breaker, outcome: CallOutcome) -> None:
 
 def _warm_up(plan: Plan) -> None:
     """Walk once with nothing but missing values, so that the first request does not wait for compiled code."""
-    walk = plan.start(given=dict.fromkeys(plan.arriving(0, 0), math.nan))
+    walk = plan.start(given=dict.fromkeys(plan.tables.arriving(0, 0), math.nan))
     while walk.needs:
-        walk.supply(dict.fromkeys(plan.arriving(walk.account.owned, walk.asked), math.nan))
+        walk.supply(dict.fromkeys(plan.tables.arriving(walk.account.owned, walk.asked), math.nan))
     _ = walk.best
 
 

@@ -121,7 +121,7 @@ def plan(plan: Plan, menu: Menu | None = None) -> dict[str, Any]:
         "features": names,
         "acquisitions": [{"name": a, "price": costs.prices[a], "features": fs} for a, fs in serves.items()],
         "evaluation": costs.evaluation_text,
-        "most_expensive": max(p.most_expensive for p in plans),
+        "most_expensive": max(p.tables.most_expensive for p in plans),
         "by_query": any(p.by_query for p in plans),
         "n_plans": len(plans),
     }

@@ -135,8 +135,8 @@ def figure_3(bench: Bench) -> StudyResult:
 def middle(plans: list[Plan]) -> Plan:
     """Of a sweep, the plan with several nodes that may buy about half of what the most expensive may."""
     some = [plan for plan in plans if len(plan.nodes) > 1] or plans
-    half = 0.5 * max(plan.most_expensive for plan in some)
-    return min(some, key=lambda plan: abs(plan.most_expensive - half))
+    half = 0.5 * max(plan.tables.most_expensive for plan in some)
+    return min(some, key=lambda plan: abs(plan.tables.most_expensive - half))
 
 
 def figure_4(bench: Bench) -> StudyResult:

@@ -23,7 +23,7 @@ class LeavesPicture(Picture):
     @property
     def matrix(self) -> np.ndarray:
         """Leaves × leaves."""
-        sets = [self.plan.owned_at(k)[0] for k in leaves(self.plan)]
+        sets = [self.plan.tables.owned_at(k)[0] for k in leaves(self.plan)]
         return np.array([[_jaccard(a, b) for b in sets] for a in sets]).reshape(len(sets), len(sets))
 
     def frame(self) -> list[dict[str, Any]]:

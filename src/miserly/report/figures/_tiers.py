@@ -77,7 +77,7 @@ class TiersPicture(Picture):
         for nodes in stages:
             used.append(0)
             for k in nodes:
-                used[-1] |= plan.purchase(k)[0]
+                used[-1] |= plan.tables.purchase(k)[0]
         return cls(plan.costs, [str(i) for i in range(1, len(stages) + 1)], used, "stage")
 
     def frame(self) -> list[dict[str, Any]]:

@@ -58,23 +58,23 @@ def walks(plan: Plan, rows: LabelledRows, numbers: np.ndarray) -> list[list[Walk
 
 
 def _walk(plan: Plan, x: np.ndarray) -> list[WalkStep]:
-    walk = plan.start(given=_values(plan.arriving(0, 0), x))
+    walk = plan.start(given=_values(plan.tables.arriving(0, 0), x))
     steps = [_step(walk, ())]
     while not walk.done:
         bought = walk.needs
-        walk.supply(_values(plan.arriving(walk.owned, walk.asked), x))
+        walk.supply(_values(plan.tables.arriving(walk.owned, walk.asked), x))
         steps.append(_step(walk, bought))
     return steps
 
 
 def _walk_list(plan: Plan, X: np.ndarray) -> list[list[WalkStep]]:
-    free = plan.arriving(0, 0)
+    free = plan.tables.arriving(0, 0)
     together = plan.start_list(len(X), given=[_values(free, x) for x in X])
     steps = [[_step(walk, ())] for walk in together.walks]
     while not together.done:
         for i, bought in together.needs.items():
             walk = together.walks[i]
-            together.supply(i, _values(plan.arriving(walk.owned, walk.asked), X[i]))
+            together.supply(i, _values(plan.tables.arriving(walk.owned, walk.asked), X[i]))
             steps[i].append(_step(walk, bought))
     for mine, walk in zip(steps, together.walks):  # gates that waited for the others may have opened since
         mine[-1] = _step(walk, mine[-1].buys)
@@ -94,4 +94,4 @@ def _values(arriving: Mapping[str, int], x: np.ndarray) -> dict[str, float]:
 
 
 def _steps_at_most(plan: Plan) -> list[int]:
-    return [k for k in range(len(plan.nodes)) if plan.new_acquisitions(k)] or [0]
+    return [k for k in range(len(plan.nodes)) if plan.tables.new_acquisitions(k)] or [0]
