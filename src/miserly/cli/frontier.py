@@ -122,10 +122,24 @@ def fit_portfolio(model: Any, data: list[Any], quiet: bool) -> Any:
         model.fit(train[0], train[1], **extra, eval_set=validation, progress=show)
     front = model.frontier_
     each = (time.perf_counter() - began) / len(front.points)  # they are learned together
-    known = [{name: v for name, v in point.params.items() if v == v} for point in front.points]
-    return replace(
-        front, points=tuple(replace(p, params=params, seconds=each) for p, params in zip(front.points, known))
-    )
+    points = []
+    for point in front.points:
+        known = {name: v for name, v in point.params.items() if v == v}
+        measured = _on_rows(point.model.plan_, validation, front.metric)
+        points.append(replace(point, params=known, seconds=each, validation=measured))
+    return replace(front, points=tuple(points))
+
+
+def _on_rows(plan: Any, validation: Any, metric: Any) -> Any:
+    """A plan on the validation rows alone, as the page measures it; the portfolio chooses by folds of training too."""
+    import numpy as np
+
+    from miserly.frontiers import Measured
+    from miserly.report import LabelledRows, Observed
+
+    X, y, *qid = validation
+    seen = Observed.of(plan, LabelledRows(X, np.asarray(y), np.asarray(qid[0]) if qid else None))
+    return Measured.of(seen.quality(metric), seen.cost)
 
 
 def _report(front: Any, out: Path, chosen: Any, failed: Exception | None, as_json: bool) -> None:
