@@ -93,10 +93,12 @@ def frontier(
             front, failed = fit_portfolio(model, data, as_json), None
         else:
             front, failed = _sweep(model, data, out / UNFINISHED, as_json, **how)
+        judge = model.frontier_ if method == AUTO else front  # the portfolio judges on more rows than the page shows
         if failed is None and (budget is not None or quality is not None):
-            chosen, failed = _choose(front, budget, quality)
+            chosen, failed = _choose(judge, budget, quality)
         elif method == AUTO:
-            chosen = front.pareto()[-1]
+            chosen = judge.pareto()[-1]
+        chosen = next((p for p, q in zip(front.points, judge.points) if q is chosen), None)
         for point in front.points:
             with_schema(point.model, tables[0])
         _write(front, data[1], out, chosen, tables[0].schema)
