@@ -18,10 +18,39 @@ Check = Callable[[Any, np.ndarray, np.ndarray], None]
 
 
 def check_estimator_costs(estimator: Any, X: np.ndarray, y: np.ndarray) -> list[str]:
-    """Run the whole battery on an unfitted estimator with its cost table set; returns the names of the checks.
+    """Run the whole battery on an unfitted estimator with its cost table set.
 
-    The estimator has `costs`, `cost_axis` (the parameter that trades quality for cost, if it has one), `fit`,
-    `predict`, `predict_cost` and, fitted, `plan_`. Data should have no ties between features.
+    Each check raises AssertionError with what went wrong.
+
+    Parameters
+    ----------
+    estimator : estimator
+        It has `costs` (set, not None), `fit`, `predict`, `predict_cost` and, fitted, `plan_`. Its `cost_axis`, if it
+        has one, names the parameter that trades quality for cost. It is cloned, never fitted itself.
+    X : array of shape (n_rows, n_features)
+        The training data. There should be no ties between features. The plan's own checks run on the first 40 rows.
+    y : array of shape (n_rows,)
+        Targets.
+
+    Returns
+    -------
+    list of str
+        The names of the checks that ran.
+
+    Raises
+    ------
+    TypeError
+        If the estimator lacks something that the battery needs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from miserly.baselines import CostWeightedL1Regressor
+    >>> from miserly.costs import CostTable
+    >>> X = np.random.default_rng(0).normal(size=(60, 3))
+    >>> model = CostWeightedL1Regressor(costs=CostTable.per_feature([1.0, 2.0, 4.0]))
+    >>> check_estimator_costs(model, X, X[:, 0] + X[:, 1])[0]
+    'check_plan_battery'
     """
     _refuse_incomplete(estimator, X, y)
     estimator = clone(estimator).set_params(costs=estimator.costs.bind(X.shape[1]))

@@ -16,7 +16,34 @@ Check = Callable[[Plan, np.ndarray, np.ndarray], None]
 
 
 def check_plan(plan: Plan, X: np.ndarray, qid: Any = None) -> list[str]:
-    """Run the whole battery on a plan; returns the names of the checks that ran."""
+    """Run the whole battery on a plan.
+
+    Each check raises AssertionError with what went wrong.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan to check.
+    X : array of shape (n_rows, n_features)
+        Rows to run it on; a few dozen are enough.
+    qid : array of shape (n_rows,), default=None
+        The query of each row. By default all rows are of one query.
+
+    Returns
+    -------
+    list of str
+        The names of the checks that ran.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from miserly.costs import CostTable
+    >>> from miserly.plan import Node, Plan, RawFeatures
+    >>> costs = CostTable.per_feature({"age": 1.0, "crp": 12.5})
+    >>> plan = Plan(costs, RawFeatures([0, 1]), (Node([0, 1], [0.1, 1.0]),), [0.0], means=[40.0, 2.0])
+    >>> check_plan(plan, np.array([[50.0, 3.0], [30.0, 1.0]]))[-1]
+    'check_file_is_the_plan'
+    """
     X = np.asarray(X, dtype=np.float64)
     query = np.zeros(len(X), np.intp) if qid is None else np.asarray(qid)
     for check in PLAN_CHECKS:

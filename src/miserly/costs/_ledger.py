@@ -18,7 +18,23 @@ REMEMBERED = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What a row owns (acquisitions), what was evaluated for it (learners), and what that cost in all."""
+    """What a row owns, what was evaluated for it, and what that cost in all.
+
+    Parameters
+    ----------
+    owned : int
+        The acquisitions that were bought, as a bit set: bit a is set if acquisition a is owned.
+    evaluated : int
+        The learners with a price that were evaluated, as a bit set.
+    total : float
+        What all of that cost, 0 or more.
+
+    Examples
+    --------
+    >>> ledger = Ledger([1.0, 5.0], evaluation=[])
+    >>> ledger.after(ledger.empty, 0b10)
+    Account(owned=2, evaluated=0, total=5.0)
+    """
 
     owned: int
     evaluated: int
@@ -83,7 +99,33 @@ class Ledger:
 
 
 class RowAccounts:
-    """The accounts of many rows at once: an account number per row, totals per distinct account."""
+    """The accounts of many rows at once: an account number per row, totals per distinct account.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        The prices.
+    n_rows : int
+        How many rows, 0 or more. Each begins with the empty account.
+
+    Attributes
+    ----------
+    of_row : array of int32 of shape (n_rows,)
+        The number of each row's account.
+    accounts : list of Account
+        The distinct accounts by their numbers; the first is the empty one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = RowAccounts(Ledger([1.0, 5.0], evaluation=[]), n_rows=3)
+    >>> rows.buy(np.array([0, 1]), 0b01)
+    array([ True,  True])
+    >>> rows.buy(np.array([1, 2]), 0b10, budget=5.0)
+    array([False,  True])
+    >>> rows.totals()
+    array([1., 1., 5.])
+    """
 
     def __init__(self, ledger: Ledger, n_rows: int) -> None:
         self.ledger = ledger
@@ -144,7 +186,23 @@ class RowAccounts:
 
 
 def set_bits(mask: int) -> Iterator[int]:
-    """The numbers of the bits that are set, in rising order."""
+    """The numbers of the bits that are set, in rising order.
+
+    Parameters
+    ----------
+    mask : int
+        A bit set, 0 or more.
+
+    Yields
+    ------
+    int
+        The number of a bit; the lowest bit has the number 0.
+
+    Examples
+    --------
+    >>> list(set_bits(0b1101))
+    [0, 2, 3]
+    """
     while mask:
         low = mask & -mask
         yield low.bit_length() - 1

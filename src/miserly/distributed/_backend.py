@@ -69,9 +69,29 @@ NEAR = {"allow_other_workers": True, "pure": False}
 class DaskBackend(BackendOfRows):
     """Rows on the workers of a Dask cluster: `model.fit(X, y, backend=DaskBackend(client))`.
 
-    X, y and the rest are Dask collections with the same partitions, or arrays, which are sent to the workers. Without
-    a client it is the one in use. `timeout` is how long, in seconds, any reply may take. `traffic` has a record for
-    every tree that was grown, or one for a whole fit that is not of trees.
+    X, y and the rest are Dask collections with the same partitions, or arrays, which are sent to the workers.
+
+    Parameters
+    ----------
+    client : distributed.Client, default=None
+        The connection to the cluster. By default the one in use; without any it is a ValueError.
+    timeout : float, default=600.0
+        How long any reply may take, in seconds, above 0. A later one is a BackendLostError.
+
+    Attributes
+    ----------
+    traffic : list of Traffic
+        A record for every tree that was grown, or one for a whole fit that is not of trees.
+    placement : dict of int to str
+        Which worker holds each partition, while a fit of trees runs.
+
+    Examples
+    --------
+    >>> from distributed import Client
+    >>> client = Client("tcp://scheduler:8786")  # doctest: +SKIP
+    >>> backend = DaskBackend(client, timeout=120.0)  # doctest: +SKIP
+    >>> model.fit(X, y, backend=backend)  # doctest: +SKIP
+    >>> sum(tree.n_bytes for tree in backend.traffic)  # doctest: +SKIP
     """
 
     def __init__(self, client: Client | None = None, timeout: float = 600.0) -> None:

@@ -7,8 +7,27 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Traffic:
-    """What a tree, or a fit that is not boosted, cost: bytes over all connections (of answers for trees, of questions
-    too for others), messages, seconds in all and not spent computing."""
+    """What a tree, or a whole fit that is not of trees, sent over the wires, and how long that took.
+
+    Parameters
+    ----------
+    n_bytes : int, default=0
+        Bytes over all connections: of the replies for a tree, of the questions too for other fits.
+    n_messages : int, default=0
+        How many messages were sent.
+    seconds : float, default=0.0
+        How long all messages took until their replies were there.
+    waited : float, default=0.0
+        The part of these seconds in which nobody computed; from 0 to `seconds`.
+
+    Examples
+    --------
+    >>> traffic = Traffic().and_message(n_bytes=1000, seconds=2.0, computing=1.5)
+    >>> traffic
+    Traffic(n_bytes=1000, n_messages=1, seconds=2.0, waited=0.5)
+    >>> traffic.share
+    0.25
+    """
 
     n_bytes: int = 0
     n_messages: int = 0

@@ -20,7 +20,27 @@ MOST_DEGREES = 64
 
 @dataclass(frozen=True, eq=False)
 class Dictionary(Frozen):
-    """Weak learners by number. `arrays` are what a plan file keeps; the rest is what running a plan asks for."""
+    """Weak learners by number: the base of raw features, trees and kernels. It has no parameters of its own.
+
+    `arrays` are what a plan file keeps; the rest is what running a plan asks for.
+
+    Attributes
+    ----------
+    kind : str
+        What a plan file calls this kind of dictionary.
+    array_types : dict of str to dtype
+        The arrays that a dictionary is made of.
+    dimensions : dict of str to int
+        How many dimensions those of them have that are not lists.
+
+    Examples
+    --------
+    >>> dictionary = RawFeatures([2, 0])
+    >>> dictionary.kind, len(dictionary), dictionary.n_features
+    ('raw', 2, 3)
+    >>> dictionary.arrays()
+    {'columns': array([2, 0], dtype=int32)}
+    """
 
     kind: ClassVar[str]
     array_types: ClassVar[dict[str, Any]]
@@ -68,7 +88,19 @@ class Dictionary(Frozen):
 
 @dataclass(frozen=True, eq=False)
 class RawFeatures(Dictionary):
-    """Learner t is feature `columns[t]` itself."""
+    """Learner t is feature `columns[t]` itself.
+
+    Parameters
+    ----------
+    columns : array of int of shape (n_learners,)
+        The number of each learner's feature, 0 or more.
+
+    Examples
+    --------
+    >>> dictionary = RawFeatures([2, 0])
+    >>> dictionary.features_of(0)
+    array([2], dtype=int32)
+    """
 
     columns: Array
 
@@ -94,7 +126,31 @@ class RawFeatures(Dictionary):
 class Trees(Dictionary):
     """Regression trees in one table of splits and leaves (see `kernels.trees` for the layout).
 
-    Tree t holds the places `start[t]` to `start[t + 1]`; children are places of the whole table.
+    Tree t holds the places from `start[t]` to before `start[t + 1]`; children are places of the whole table.
+
+    Parameters
+    ----------
+    start : array of int of shape (n_trees + 1,)
+        Where each tree begins, then the number of places. The first is 0, and no tree is empty.
+    feature : array of int of shape (n_places,)
+        The feature that each split looks at, 0 or more; 0 at leaves.
+    threshold : array of float of shape (n_places,)
+        Values above it go right, others left. Not NaN; infinite at leaves.
+    left : array of int of shape (n_places,)
+        The place of the left child, after its parent and in the same tree. The right child is next to it. A leaf has
+        its own place.
+    missing_right : array of bool of shape (n_places,)
+        Whether missing values go right at the split; False at leaves.
+    value : array of float of shape (n_places,)
+        What the tree gives for rows that end here; only those of leaves are read.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> leaf = np.inf
+    >>> trees = Trees([0, 3], [1, 0, 0], [1.5, leaf, leaf], [1, 1, 2], [False, False, False], [0.0, -1.0, 1.0])
+    >>> trees.evaluate(np.array([[7.0, 1.0], [7.0, 2.0]]), 0)
+    array([-1.,  1.])
     """
 
     start: Array
@@ -198,7 +254,25 @@ class Trees(Dictionary):
 
 @dataclass(frozen=True, eq=False)
 class Kernels(Dictionary):
-    """Learner t is a kernel function between the row, in these `columns`, and the t-th of the `vectors`."""
+    """Learner t is a kernel function between the row, in these `columns`, and the t-th of the `vectors`.
+
+    The base of the two kinds of kernels; build one of those.
+
+    Parameters
+    ----------
+    columns : array of int of shape (n_columns,)
+        The features that the kernels look at, 0 or more.
+    vectors : array of float of shape (n_learners, n_columns)
+        The support vectors, finite.
+    gamma : float
+        The factor in the kernel function, finite and above 0.
+
+    Examples
+    --------
+    >>> kernels = RBFKernels([0, 3], [[1.0, 2.0], [0.0, 1.0]], gamma=0.5)
+    >>> len(kernels), kernels.features_of(1).tolist()
+    (2, [0, 3])
+    """
 
     columns: Array
     vectors: Array
@@ -238,7 +312,27 @@ class Kernels(Dictionary):
 
 @dataclass(frozen=True, eq=False)
 class RBFKernels(Kernels):
-    """exp(−gamma ‖x − v‖²)."""
+    """Learner t is exp(−gamma ‖x − v‖²), with v the t-th of the `vectors`.
+
+    Parameters
+    ----------
+    columns : array of int of shape (n_columns,)
+        The features that the kernels look at, 0 or more.
+    vectors : array of float of shape (n_learners, n_columns)
+        The support vectors, finite.
+    gamma : float
+        How fast the kernel falls with the distance, finite and above 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from miserly.costs import CostTable
+    >>> from miserly.plan import Node, Plan, RBFKernels
+    >>> kernels = RBFKernels([0], [[1.0], [3.0]], gamma=0.5)
+    >>> plan = Plan(CostTable.per_feature([2.0]), kernels, (Node([0, 1], [1.0, 1.0]),), [0.0])
+    >>> plan.predict(np.array([[1.0]])).round(3)
+    array([1.135])
+    """
 
     kind: ClassVar[str] = "rbf"
     function: ClassVar[int] = machines.RBF
@@ -246,7 +340,31 @@ class RBFKernels(Kernels):
 
 @dataclass(frozen=True, eq=False)
 class PolynomialKernels(Kernels):
-    """(gamma xᵀv + coef0) to the power `degree`."""
+    """Learner t is (gamma xᵀv + coef0) to the power `degree`, with v the t-th of the `vectors`.
+
+    Parameters
+    ----------
+    columns : array of int of shape (n_columns,)
+        The features that the kernels look at, 0 or more.
+    vectors : array of float of shape (n_learners, n_columns)
+        The support vectors, finite.
+    gamma : float
+        The factor of the product, finite and above 0.
+    coef0 : float
+        The constant, finite.
+    degree : int
+        The power, from 1 to 64.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from miserly.costs import CostTable
+    >>> from miserly.plan import Node, Plan, PolynomialKernels
+    >>> kernels = PolynomialKernels([0], [[2.0]], gamma=1.0, coef0=1.0, degree=2)
+    >>> plan = Plan(CostTable.per_feature([2.0]), kernels, (Node([0], [1.0]),), [0.0])
+    >>> plan.predict(np.array([[3.0]]))
+    array([49.])
+    """
 
     coef0: Array
     degree: Array
@@ -266,7 +384,31 @@ class PolynomialKernels(Kernels):
 
 
 def stack_trees(trees: Sequence[dict[str, Array]]) -> Trees:
-    """Put single trees, each with places counted from zero, into one table."""
+    """Put single trees, each with places counted from zero, into one table.
+
+    Parameters
+    ----------
+    trees : sequence of dict of str to array
+        For each tree its `feature`, `threshold`, `left`, `missing_right` and `value`, as in `Trees`. May be empty.
+
+    Returns
+    -------
+    Trees
+        All of them, in their order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> constant = {
+    ...     "feature": np.array([0]),
+    ...     "threshold": np.array([np.inf]),
+    ...     "left": np.array([0]),
+    ...     "missing_right": np.array([False]),
+    ...     "value": np.array([0.5]),
+    ... }
+    >>> stack_trees([constant, constant]).left
+    array([0, 1], dtype=int32)
+    """
     sizes = [len(t["feature"]) for t in trees]
     start = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
     joined = {

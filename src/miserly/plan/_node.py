@@ -23,7 +23,31 @@ QUERY_GATES = ("proximity", "rank", "capacity")
 
 @dataclass(frozen=True)
 class Gate:
-    """Who goes on to `passed`; the others go to `failed`. Rows not above a threshold, say, may leave there."""
+    """Who goes on to a node's `passed`; the others go to its `failed`.
+
+    The class methods, `Gate.above(0.5)` say, build the kinds with just what each takes.
+
+    Parameters
+    ----------
+    kind : {"open", "threshold", "confidence", "learned", "proximity", "rank", "capacity"}, default="open"
+        Open gates pass every row. A threshold is for the routing score, confidence for the probability of the most
+        probable class, and a learned gate for the node's `rule`. The last three compare the documents of a query.
+    value : float, default=0.0
+        The threshold, the probability, the least gain, or (proximity) the distance from the k-th best document. Open,
+        rank and capacity gates do not read it.
+    direction : {1, -1}, default=1
+        Whether a threshold passes scores above it (1) or below it (-1). Only threshold gates read it.
+    k : int, default=0
+        The number of documents that a proximity, rank or capacity gate counts, from 1 to 2³¹ - 1. Others do not read
+        it.
+
+    Examples
+    --------
+    >>> Gate.above(0.5)
+    Gate(kind='threshold', value=0.5, direction=1, k=0)
+    >>> Gate.top(10).describe()
+    "among the query's first 10"
+    """
 
     kind: GateKind = "open"
     value: float = 0.0
@@ -101,11 +125,53 @@ class Gate:
 class Node(Frozen):
     """Scores `outputs` with `weights` over `learners` (one line each), then passes rows through its gate.
 
-    `activation` is applied to the node's own outputs before they `combine` with the score so far; `scale` and `offset`
-    calibrate how the score is read as a probability by rows that leave here. A `routing` vector, where it differs from
-    the outputs, is what the gate looks at. `tier` ranks rows that leave here below those that leave at a higher tier.
-    `gain` is how much the node lowered the mean training loss, where the learner knows it. `rule` is the forest of a
-    learned gate: see `_rule.py` for what its trees may look at.
+    Parameters
+    ----------
+    learners : array of int of shape (n_learners,)
+        The numbers of the learners in the plan's dictionary. May be empty.
+    weights : array of float of shape (n_learners, n_outputs)
+        The weight of each learner for each output. A list will do for one output.
+    bias : array of float of shape (n_outputs,), default=0
+        The constant of each output; one number is for all of them.
+    outputs : sequence of int, default=(0,)
+        Which of the plan's outputs the node scores: at least one, each once.
+    combine : {"add", "replace", "multiply"}, default="add"
+        How the node's own outputs join the score so far.
+    activation : {"identity", "logistic"}, default="identity"
+        What is applied to the node's own outputs before they join.
+    scale : array of float of shape (n_outputs,), default=None
+        Rows that leave here read their score as scale × score + offset. By default 1.
+    offset : array of float of shape (n_outputs,), default=None
+        See `scale`. By default 0.
+    routing : array of float of shape (n_learners,), default=None
+        The weights of the score that the gate looks at. By default that is the score of the first of `outputs`.
+    routing_bias : float, default=0.0
+        The constant of the routing score.
+    gate : Gate, default=Gate()
+        Who passes; by default everyone.
+    passed : int, default=EXIT
+        The number of the node, later than this one, to which rows go that pass the gate. `EXIT`, -1, is for leaving.
+    failed : int, default=EXIT
+        The same for the others.
+    tier : int, default=0
+        Rows that leave here rank below those that leave at a higher tier. Its size is below 2³¹.
+    gain : float, default=nan
+        How much the node lowered the mean training loss, where that is known.
+    rule : Trees, default=None
+        The forest of a learned gate; the gate passes rows for which the sum of its trees is above the gate's value.
+        Given exactly if the gate is learned. Its trees look at the columns of the data, then at the probability of
+        each class, the highest one, and its distance from the second (without classes, at the scores).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from miserly.costs import CostTable
+    >>> from miserly.plan import Gate, Node, Plan, RawFeatures
+    >>> costs = CostTable.per_feature({"age": 1.0, "crp": 12.5})
+    >>> nodes = (Node([0], [0.1], gate=Gate.above(4.0), passed=1), Node([1], [1.0]))
+    >>> plan = Plan(costs, RawFeatures([0, 1]), nodes, [0.0])
+    >>> plan.predict_cost(np.array([[50.0, 3.0], [30.0, 3.0]]))
+    array([13.5,  1. ])
     """
 
     learners: NDArray[np.int32]

@@ -44,7 +44,56 @@ class Offers(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PolicyPlan(Plan):
-    """A plan that decides at every step what to buy next, from whatever is known by then. Scores are calibrated."""
+    """A plan that decides at every step what to buy next, from whatever is known by then. Scores are calibrated.
+
+    Parameters
+    ----------
+    costs : CostTable
+        The prices, bound to the features in the order of their columns.
+    dictionary : Trees
+        The trees of the predictor.
+    nodes : sequence of Node
+        The predictor: one node, or none for a constant.
+    prior : array of shape (n_outputs,)
+        The scores before the trees are added.
+    link : {"identity", "logistic", "softmax"}, default="identity"
+        How scores are read: as numbers, as log-odds (of one output), or as the scores of classes.
+    classes : array, default=None
+        The labels, exactly if the link is not the identity.
+    roots : sequence of int, default=(0,)
+        The number of the one node; empty if there is none.
+    charge : {"learner", "path"}, default="learner"
+        Rows pay for whole candidates, whatever it is.
+    notes : mapping, default={}
+        For people; saved, never compared.
+    schema : Schema, default=None
+        What the columns mean: with it, frames and rows may come in the user's own words.
+    means : None
+        Must be None: trees have a way for missing values.
+    unavailable : sequence of str, default=()
+        Not read when the policy buys: give `unavailable` to `run`, or `without` to `start`.
+    shares : array, default=None
+        As in `Plan`. Not read by the predictor: unknown values go the way that each split has for missing ones.
+    policy : Policy
+        What decides on purchases. It is needed, and must fit the candidates, features and outputs of the plan.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from miserly.costs import CostTable
+    >>> from miserly.plan import Node, Policy, PolicyPlan, Trees
+    >>> costs = CostTable.per_feature({"age": 1.0, "crp": 10.0})
+    >>> no = [False, False, False]
+    >>> trees = Trees([0, 3], [1, 0, 0], [1.5, np.inf, np.inf], [1, 1, 2], no, [0.0, -1.0, 1.0])
+    >>> none = Trees([0], [], [], [], [], [])
+    >>> policy = Policy(none, [0] * 4, [2.0, 0.0, 0.0], [False], [0, 0], [[1.0]], [[0.0]], no[:2], tradeoff=0.1)
+    >>> plan = PolicyPlan(costs, trees, (Node([0], [1.0]),), [0.0], policy=policy)
+    >>> plan.start().needs
+    ('crp',)
+    >>> X = np.array([[50.0, 3.0]])
+    >>> plan.predict_cost(X), plan.at(tradeoff=0.3).predict_cost(X)
+    (array([10.]), array([0.]))
+    """
 
     policy: Policy | None = None
 

@@ -33,7 +33,34 @@ BLOCK_CELLS = 1 << 22
 
 @dataclass(frozen=True)
 class Run:
-    """What happened to each row: scores as read where it left, what it paid, where and why it stopped."""
+    """What happened to each row: its scores, what it paid, where and why it stopped.
+
+    Parameters
+    ----------
+    score : array of float of shape (n_rows, n_outputs)
+        Raw scores. (Of a policy plan: calibrated, as `z`.)
+    z : array of float of shape (n_rows, n_outputs)
+        The scores as calibrated where the row left; predictions and probabilities are read from them.
+    cost : array of float of shape (n_rows,)
+        What each row paid, 0 or more.
+    tier : array of int of shape (n_rows,)
+        The tier of the last node that scored the row; 0 before the first.
+    exit : array of int of shape (n_rows, n_roots)
+        For each root the number of the last node that scored the row; -1 if none did.
+    out_of_budget : array of bool of shape (n_rows,)
+        Whether something that the row would have bought did not fit its budget.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from miserly.costs import CostTable
+    >>> from miserly.plan import Node, Plan, RawFeatures
+    >>> costs = CostTable.per_feature({"age": 1.0, "crp": 12.5})
+    >>> plan = Plan(costs, RawFeatures([0, 1]), (Node([0, 1], [0.1, 1.0]),), [0.0], means=[40.0, 2.0])
+    >>> run = plan.run(np.array([[50.0, 3.0]]), budget=5)
+    >>> run.score, run.cost, run.out_of_budget
+    (array([[7.]]), array([1.]), array([ True]))
+    """
 
     score: NDArray[np.float64]
     z: NDArray[np.float64]

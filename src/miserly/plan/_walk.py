@@ -44,7 +44,55 @@ class Best(NamedTuple):
 
 
 class Walk:
-    """The way of one row. `needs` names what must be bought next; `stopped` says why it ended."""
+    """The way of one row. `Plan.start` begins it.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan to walk through.
+    budget : float, default=inf
+        The most that the row may pay. What does not fit is skipped, and the row goes on with what fits; in a plan that
+        cannot miss values it leaves there.
+    given : mapping of str to float, default={}
+        The values that are known at the start, for which nobody pays. Those that the plan uses and that need no
+        purchase, or only what is `owned`, must be among them.
+    without : iterable of str, default=()
+        Acquisitions that are out of reach: the walk does not ask for them. A plan that cannot miss values (see
+        `Plan.can_miss`) does not read it.
+    owned : iterable of str, default=()
+        Acquisitions that the row has already, for which nobody pays.
+    in_list : bool, default=False
+        Whether gates that compare documents wait for those of a `ListWalk`. By default the row is its whole query.
+
+    Attributes
+    ----------
+    needs : tuple of str
+        The acquisitions that must be supplied next; empty when nothing is wanted.
+    bought : list of str
+        What was bought so far, in order.
+    stopped : str or None
+        Why the walk ended: "answered", "budget" if something did not fit, "failed:" and the name of an acquisition that
+        was wanted and not available, or the reason that a driver gave to `stop`. None as long as it goes on.
+    account : Account
+        What the row owns and what it paid.
+    tier : int
+        The tier of the last node that scored the row.
+    exit : list of int
+        For each root the number of the last node that scored the row; -1 if none did.
+
+    Examples
+    --------
+    >>> from miserly.costs import CostTable
+    >>> from miserly.plan import Node, Plan, RawFeatures
+    >>> costs = CostTable.per_feature({"age": 1.0, "crp": 12.5})
+    >>> plan = Plan(costs, RawFeatures([0, 1]), (Node([0, 1], [0.1, 1.0]),), [0.0], means=[40.0, 2.0])
+    >>> walk = plan.start(budget=5)
+    >>> walk.needs
+    ('age',)
+    >>> walk.supply({"age": 50.0})
+    >>> print(walk.best.value, walk.cost, walk.stopped)
+    7.0 1.0 budget
+    """
 
     def __init__(
         self,
@@ -473,7 +521,42 @@ class Walk:
 
 
 class ListWalk:
-    """The documents of one query, each on its way; gates that compare documents wait until all have arrived."""
+    """The documents of one query, each on its way; gates that compare documents wait until all have arrived.
+
+    `Plan.start_list` begins it.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan to walk through.
+    given : sequence of mapping of str to float
+        One mapping for each document: the values that are known at the start, as in `Walk`.
+    budget : float, default=inf
+        The most that each document may pay.
+    without : sequence of str, default=()
+        Acquisitions that are out of reach for all documents, as in `Walk`.
+    owned : sequence of iterable of str, default=None
+        For each document the acquisitions that it has already. By default none.
+
+    Attributes
+    ----------
+    walks : list of Walk
+        The walk of each document.
+
+    Examples
+    --------
+    >>> from miserly.costs import CostTable
+    >>> from miserly.plan import Gate, Node, Plan, RawFeatures
+    >>> costs = CostTable.per_feature({"clicks": 1.0, "text": 8.0})
+    >>> nodes = (Node([0], [1.0], gate=Gate.top(1), passed=1), Node([1], [1.0]))
+    >>> both = Plan(costs, RawFeatures([0, 1]), nodes, [0.0]).start_list(2)
+    >>> both.needs
+    {0: ('clicks',), 1: ('clicks',)}
+    >>> both.supply(0, {"clicks": 3.0})
+    >>> both.supply(1, {"clicks": 5.0})
+    >>> both.needs
+    {1: ('text',)}
+    """
 
     def __init__(
         self,

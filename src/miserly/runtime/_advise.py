@@ -34,7 +34,7 @@ class Candidate(NamedTuple):
 class Advice:
     """What is known, and what to do next.
 
-    Attributes
+    Parameters
     ----------
     value : label or float
         The prediction from what is known now.
@@ -43,11 +43,11 @@ class Advice:
     next : str or None
         The acquisition to buy next; None if it is time to stop.
     together : tuple of str
-        All acquisitions of that purchase: `next`, and those that are of use only with it.
+        All acquisitions of that purchase: `next`, and those that are of use only with it. Empty at a stop.
     price : float
-        What they cost.
+        What they cost; 0 at a stop.
     expected_gain : float
-        The expected drop of the loss (log loss for classes, squared error for numbers) by that purchase.
+        The expected drop of the loss (log loss for classes, squared error for numbers) by that purchase; 0 at a stop.
     ranking : tuple of Candidate
         All that could be bought within the budget, best gain per price first.
     stop : bool
@@ -56,6 +56,18 @@ class Advice:
         The reason in one sentence.
     plan : Plan
         The plan that advises; of a menu, the one that the budget chooses.
+
+    Examples
+    --------
+    >>> import miserly as ms
+    >>> from miserly.plan import Node, Plan, RawFeatures
+    >>> costs = ms.CostTable.per_feature({"age": 0.0, "crp": 10.0}, unit="usd")
+    >>> plan = Plan(costs, RawFeatures([0, 1]), (Node([0, 1], [0.1, 2.0]),), [0.0], means=[40.0, 1.0])
+    >>> advice = ms.advise(plan, known={"age": 60, "crp": 3.0})
+    >>> print(advice.value, advice.next, advice.stop)
+    12.0 None True
+    >>> advice.why
+    'Stop: the plan asks for nothing more; its prediction is final.'
     """
 
     value: Any
