@@ -17,38 +17,7 @@ import miserly
 PACKAGES = [name for name in miserly.__all__ if inspect.ismodule(getattr(miserly, name))] + ["estimators"]
 HEADINGS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Examples", "References", "Notes", "See Also")
 LATER = [
-    "miserly.RedisCache",
-    "miserly.report.BoundaryPicture",
-    "miserly.report.CalibrationPicture",
-    "miserly.report.FrontierPicture",
-    "miserly.report.LabelledRows",
-    "miserly.report.LeavesPicture",
-    "miserly.report.Observed",
-    "miserly.report.PlanPicture",
-    "miserly.report.Protocol",
-    "miserly.report.ProtocolStep",
-    "miserly.report.Rate",
-    "miserly.report.SavedRun",
-    "miserly.report.SpendingPicture",
-    "miserly.report.StagesPicture",
-    "miserly.report.TiersPicture",
-    "miserly.report.load_run",
-    "miserly.report.plot_frontier",
-    "miserly.report.plot_plan",
-    "miserly.report.protocol",
-    "miserly.report.save_run",
-    "miserly.report.write_report",
-    "miserly.runtime.Answer",
-    "miserly.runtime.Call",
-    "miserly.runtime.Candidate",
-    "miserly.runtime.Pair",
-    "miserly.runtime.Profile",
-    "miserly.runtime.Ranking",
-    "miserly.runtime.readers",
-    "miserly.serve.Application",
-    "miserly.serve.Canary",
-    "miserly.serve.read_canaries",
-    "miserly.serve.serve",
+    "miserly.serve.Application",  # its parameters are those of the installed Litestar
 ]
 
 

@@ -18,7 +18,25 @@ SHOWN = 5
 
 @dataclass(frozen=True, eq=False)
 class LabelledRows:
-    """Rows that models are shown on: values in the order of the plan's features, labels and, for ranking, queries."""
+    """Rows that models are shown on: values in the order of the plan's features, labels and, for ranking, queries.
+
+    Parameters
+    ----------
+    X : array of shape (n_rows, n_features)
+        The values; NaN where one is missing.
+    y : array of shape (n_rows,)
+        The labels: classes, numbers or grades.
+    qid : array of shape (n_rows,) or None, default=None
+        The query of each row; None if rows are not documents of lists.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from miserly.report import LabelledRows
+    >>> rows = LabelledRows(np.zeros((3, 2)), np.array([0, 1, 1]), qid=np.array([7, 7, 9]))
+    >>> len(rows), rows.query.tolist()
+    (3, [0, 0, 1])
+    """
 
     X: Array
     y: Array
@@ -35,7 +53,31 @@ class LabelledRows:
 
 @dataclass(frozen=True, eq=False)
 class Observed:
-    """A plan, rows, and what happened to each of them."""
+    """A plan, rows, and what happened to each of them.
+
+    `Observed.of` runs the plan and makes one.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan that ran.
+    rows : LabelledRows
+        The rows that it ran on.
+    run : Run
+        What `plan.run` returned for them: scores, costs and exits.
+
+    Examples
+    --------
+    >>> import numpy as np, miserly as ms
+    >>> from miserly.plan import Node, Plan, RawFeatures
+    >>> from miserly.report import LabelledRows, Observed
+    >>> costs = ms.CostTable.per_feature({"age": 1.0, "crp": 5.0})
+    >>> plan = Plan(costs, RawFeatures([0, 1]), (Node([0, 1], [1.0, 1.0]),), [0.0], means=[0.0, 0.0])
+    >>> rows = LabelledRows(np.array([[0.0, 1.0], [2.0, 3.0]]), np.array([1.0, 4.0]))
+    >>> seen = Observed.of(plan, rows)
+    >>> seen.cost.tolist(), seen.answers.tolist()
+    ([6.0, 6.0], [1.0, 5.0])
+    """
 
     plan: Plan
     rows: LabelledRows

@@ -25,9 +25,36 @@ FEW_CATEGORIES = 4
 class ProtocolStep:
     """A question or, at the end of a branch, a prediction; with the rows that come there.
 
-    `buys` is what is ordered before the question, `price` its price. `question` is answered by yes or no, a missing
-    value goes to `missing`. `paid` is the mean of what rows have paid by then, `right` the share of them whose label is
-    the prediction (for numbers: the mean label), with its 95 % interval.
+    Parameters
+    ----------
+    share : float
+        The share of all rows that come here, from 0 to 1.
+    rows : int
+        How many they are.
+    paid : float
+        What a row has paid by then, with what this step buys.
+    buys : tuple of str, default=()
+        The acquisitions that are ordered before the question.
+    price : float, default=0.0
+        What they add to what was paid.
+    question : str, default=""
+        Answered by yes or no; empty at the end of a branch.
+    yes, no : int or None, default=None
+        The number of the step that follows each answer; None at the end of a branch.
+    missing : {"yes", "no", ""}, default=""
+        The answer that a missing value counts as; empty at the end of a branch.
+    prediction : str, default=""
+        The predicted class or number; empty for a question.
+    right : tuple of three floats or None, default=None
+        The share of rows whose label is the prediction, with the ends of its 95 % interval. For numbers: the mean
+        label, three times. None for a question, and where no row comes.
+
+    Examples
+    --------
+    >>> from miserly.report import ProtocolStep
+    >>> end = ProtocolStep(share=0.5, rows=10, paid=1.0, prediction="ill", right=(0.9, 0.6, 0.98))
+    >>> bool(end.question), end.prediction
+    (False, 'ill')
     """
 
     share: float
@@ -45,7 +72,32 @@ class ProtocolStep:
 
 @dataclass(frozen=True)
 class Rate:
-    """How well one class is found: sensitivity, specificity and predictive values, each with its 95 % interval."""
+    """How well one class is found.
+
+    Each rate is a share with the ends of its 95 % interval, all from 0 to 1; the share is NaN where there is nothing to
+    count.
+
+    Parameters
+    ----------
+    label : str
+        The class.
+    sensitivity : tuple of three floats
+        The share of rows of the class that are predicted to be of it.
+    specificity : tuple of three floats
+        The share of the other rows that are predicted not to be of it.
+    positive : tuple of three floats
+        The positive predictive value: the share of rows predicted to be of the class that are.
+    negative : tuple of three floats
+        The negative predictive value: the share of rows predicted not to be of the class that are not.
+
+    Examples
+    --------
+    >>> from miserly.report import Rate
+    >>> rate = Rate("ill", (0.9, 0.8, 0.95), (0.7, 0.6, 0.8), (0.5, 0.4, 0.6), (0.95, 0.9, 0.98))
+    >>> share, low, high = rate.sensitivity
+    >>> share
+    0.9
+    """
 
     label: str
     sensitivity: tuple[float, float, float]
@@ -66,15 +118,31 @@ class Protocol:
         Whether the plan is this tree; otherwise the tree imitates it.
     fidelity : float
         The share of rows on which protocol and plan predict the same, on rows that the tree was not grown on; for
-        numbers the share of the variance of the plan's predictions that is explained.
+        numbers the share of the variance of the plan's predictions that is explained. At most 1; 1 if `exact`.
     cost, plan_cost : float
         Mean cost of a row by the protocol and by the plan.
     rates : tuple of Rate
-        Sensitivity and the like; empty for numbers.
+        Sensitivity and the like: of two classes for the second, of more for each; empty for numbers.
     unit : str
         The unit of the prices.
     n_rows : int
         Rows that all of this was measured on.
+    is_class : bool
+        Whether classes are predicted; otherwise numbers.
+
+    Examples
+    --------
+    >>> import numpy as np, miserly as ms
+    >>> from miserly.baselines import PathTreeRegressor
+    >>> from miserly.report import LabelledRows, protocol
+    >>> X = np.arange(20.0)[:, None]
+    >>> costs = ms.CostTable.per_feature({"age": 1.0})
+    >>> model = PathTreeRegressor(costs, tradeoff=0.0, max_leaf_nodes=2).fit(X, X[:, 0] > 9)
+    >>> tree = protocol(model.plan_, LabelledRows(X, X[:, 0] > 9))
+    >>> tree.n_questions, tree.exact, tree.cost
+    (1, True, 1.0)
+    >>> print(tree.headline())
+    This protocol is the plan itself. A row costs 1 units on average, over 20 rows.
     """
 
     steps: tuple[ProtocolStep, ...]
@@ -192,6 +260,20 @@ def protocol(plan: Plan, rows: LabelledRows, most_questions: int = MOST_QUESTION
     -------
     Protocol
         The plan's own tree if it is one that is small enough, otherwise a tree that imitates it, with its fidelity.
+
+    Examples
+    --------
+    >>> import numpy as np, miserly as ms
+    >>> from miserly.baselines import PathTreeRegressor
+    >>> from miserly.report import LabelledRows, protocol
+    >>> X = np.arange(20.0)[:, None]
+    >>> costs = ms.CostTable.per_feature({"age": 1.0})
+    >>> model = PathTreeRegressor(costs, tradeoff=0.0, max_leaf_nodes=2).fit(X, X[:, 0] > 9)
+    >>> for what, who in protocol(model.plan_, LabelledRows(X, X[:, 0] > 9)).lines():
+    ...     print(what)
+    order age (1 units)
+    ├─ age ≤ 9.5 or missing: predict 0
+    └─ otherwise: predict 1
     """
     seen = Observed.of(plan, rows)
     tree = own_tree(plan)

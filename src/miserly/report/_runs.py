@@ -35,7 +35,28 @@ class Kept:
 
 @dataclass(frozen=True, eq=False)
 class SavedRun:
-    """A sweep with the rows that it was measured on, and the point that was chosen, if any."""
+    """A sweep with the rows that it was measured on, and the point that was chosen, if any.
+
+    Parameters
+    ----------
+    front : Frontier
+        The sweep. In one that was read from disk, models are only their plans.
+    rows : LabelledRows
+        The validation rows. In a run that was read from disk, columns that no model looks at are NaN.
+    chosen : Point or None, default=None
+        The chosen point, one of the front's own.
+
+    Examples
+    --------
+    >>> import numpy as np, miserly as ms
+    >>> from miserly.report import LabelledRows, SavedRun
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> model = ms.GreedyMiserRegressor(ms.CostTable.per_feature([1.0, 5.0]), n_estimators=5)
+    >>> front = ms.frontier(model, (X, X[:, 0]), (X, X[:, 0]), grid={"tradeoff": [0.0, 0.1]})
+    >>> run = SavedRun(front, LabelledRows(X, X[:, 0]), chosen=front.points[0])
+    >>> run.chosen.params
+    {'tradeoff': 0.0}
+    """
 
     front: Frontier
     rows: LabelledRows
@@ -50,7 +71,43 @@ def as_rows(plan: Plan, validation: Sequence[Any]) -> LabelledRows:
 
 
 def save_run(front: Frontier, validation: Sequence[Any], folder: str | Path, chosen: Point | None = None) -> SavedRun:
-    """Write a sweep and its validation data (X, y) or (X, y, qid) into a folder, which is made if need be."""
+    """Write a sweep and its validation data into a folder.
+
+    A run that is in the folder already is replaced, once the new one is whole. Labels and queries that are Python
+    objects are written as text.
+
+    Parameters
+    ----------
+    front : Frontier
+        The sweep: at least one point, and models with a plan (`plan_`).
+    validation : sequence
+        (X, y) or (X, y, qid): the data that the sweep was measured on.
+    folder : str or Path
+        Where to write; made if need be.
+    chosen : Point or None, default=None
+        The chosen point, one of the front's own.
+
+    Returns
+    -------
+    SavedRun
+        The sweep with the rows as plans read them.
+
+    Raises
+    ------
+    ValueError
+        If the sweep has no point, or a model without a plan.
+
+    Examples
+    --------
+    >>> import numpy as np, miserly as ms
+    >>> from miserly.report import save_run
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> model = ms.GreedyMiserRegressor(ms.CostTable.per_feature([1.0, 5.0]), n_estimators=5)
+    >>> front = ms.frontier(model, (X, X[:, 0]), (X, X[:, 0]), grid={"tradeoff": [0.0, 0.1]})
+    >>> run = save_run(front, (X, X[:, 0]), "run", chosen=front.points[0])
+    >>> len(run.rows)
+    200
+    """
     folder = Path(folder)
     if not front.points:
         raise ValueError("A sweep without a single point cannot be kept.")
@@ -114,7 +171,34 @@ def _take_over(folder: Path) -> None:
 
 
 def load_run(folder: str | Path) -> SavedRun:
-    """Read a run."""
+    """Read a run.
+
+    Parameters
+    ----------
+    folder : str or Path
+        What `save_run`, `miserly frontier` or `miserly demo` wrote.
+
+    Returns
+    -------
+    SavedRun
+        The sweep, its rows and the chosen point. Models are only their plans.
+
+    Raises
+    ------
+    ValueError
+        If there is no run in the folder, or it cannot be read.
+
+    Examples
+    --------
+    >>> import numpy as np, miserly as ms
+    >>> from miserly.report import load_run, save_run
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> model = ms.GreedyMiserRegressor(ms.CostTable.per_feature([1.0, 5.0]), n_estimators=5)
+    >>> front = ms.frontier(model, (X, X[:, 0]), (X, X[:, 0]), grid={"tradeoff": [0.0, 0.1]})
+    >>> run = save_run(front, (X, X[:, 0]), "run", chosen=front.points[0])
+    >>> load_run("run").chosen.params
+    {'tradeoff': 0.0}
+    """
     folder = Path(folder)
     if not any((folder / place / "run.json").is_file() for place in (".", NEW)):
         raise ValueError(

@@ -15,8 +15,25 @@ from miserly.runtime._extractor_set import did_you_mean
 
 
 class Candidate(NamedTuple):
-    """A purchase that could be made now: its acquisitions, their price, and the expected drop of the loss with a lower
-    and an upper estimate."""
+    """A purchase that could be made now.
+
+    Parameters
+    ----------
+    acquisitions : tuple of str
+        What is bought together, at least one.
+    price : float
+        What they cost, 0 or more.
+    gain : float
+        The expected drop of the loss (log loss for classes, squared error for numbers).
+    low, high : float
+        A lower and an upper estimate of it; equal to `gain` where there is only one estimate.
+
+    Examples
+    --------
+    >>> from miserly.runtime import Candidate
+    >>> Candidate(("crp",), price=10.0, gain=2.0, low=1.0, high=3.0).rate
+    0.2
+    """
 
     acquisitions: tuple[str, ...]
     price: float

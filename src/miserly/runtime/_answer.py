@@ -15,7 +15,7 @@ from miserly import _display
 class Call(NamedTuple):
     """One call of an extractor for one row.
 
-    Attributes
+    Parameters
     ----------
     name : str
         The extractor's.
@@ -27,6 +27,12 @@ class Call(NamedTuple):
         How long it took; a call for several rows counts for each with its share.
     outcome : str
         "ok", "cached", "running" (nobody waited for its end), "waiting" (no worker began it) or what went wrong.
+
+    Examples
+    --------
+    >>> from miserly.runtime import Call
+    >>> Call("parse", price=2.0, began=0.0, seconds=0.001, outcome="ok").outcome
+    'ok'
     """
 
     name: str
@@ -40,7 +46,7 @@ class Call(NamedTuple):
 class Answer:
     """What one row gets.
 
-    Attributes
+    Parameters
     ----------
     value : object
         The predicted class or number.
@@ -62,6 +68,19 @@ class Answer:
         All calls of extractors, with times and errors.
     unit : str
         The unit of prices and of the cost.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from miserly.runtime import Answer, Call
+    >>> call = Call("parse", price=2.0, began=0.0, seconds=0.001, outcome="ok")
+    >>> answer = Answer(1.0, None, np.ones(1), 0, 2.0, "answered", ("parse",), 0.002, (call,), "ms")
+    >>> answer
+    <Answer: 1.0 for 2 ms, answered; bought parse>
+    >>> print(answer.trace())
+    call    ms  began ms  took ms  outcome
+    parse    2     0.000    1.000  ok
+    in all   2     2.000    1.000  answered: 1.0
     """
 
     value: Any
@@ -102,7 +121,7 @@ class Answer:
 class Ranking:
     """The documents of one query.
 
-    Attributes
+    Parameters
     ----------
     order : tuple of int
         The numbers of the documents, best first.
@@ -110,6 +129,15 @@ class Ranking:
         One for each document, in the order in which they were sent.
     elapsed : float
         Seconds from the request to the ranking.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from miserly.runtime import Answer, Call, Ranking
+    >>> call = Call("parse", price=2.0, began=0.0, seconds=0.001, outcome="ok")
+    >>> answer = Answer(1.0, None, np.ones(1), 0, 2.0, "answered", ("parse",), 0.002, (call,), "ms")
+    >>> Ranking(order=(1, 0), answers=(answer, answer), elapsed=0.004).cost
+    4.0
     """
 
     order: tuple[int, ...]

@@ -14,7 +14,24 @@ from miserly.runtime._cache import Cache
 
 
 class Pair(NamedTuple):
-    """What extractors get as the row when documents are ranked."""
+    """What extractors get as the row when documents are ranked.
+
+    Parameters
+    ----------
+    query : object
+        The query, as it was sent; the same for all documents of a list.
+    document : object
+        One document of the list, as it was sent.
+
+    Examples
+    --------
+    >>> from miserly.runtime import Pair, extractor
+    >>> @extractor("match", yields="n_shared")
+    ... def match(pair):
+    ...     return len(set(pair.query.split()) & set(pair.document.split()))
+    >>> match(Pair("red shoes", "blue shoes"))
+    1
+    """
 
     query: Any
     document: Any

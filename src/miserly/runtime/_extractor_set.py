@@ -229,6 +229,14 @@ def readers(costs: CostTable) -> list[Extractor]:
     -------
     list of Extractor
         For rows, and for the documents of a list.
+
+    Examples
+    --------
+    >>> import miserly as ms
+    >>> from miserly.runtime import readers
+    >>> age, crp = readers(ms.CostTable.per_feature({"age": 1.0, "crp": 5.0}))
+    >>> crp.acquisition, crp({"age": 60.0, "crp": 3.0})
+    ('crp', {'crp': 3.0})
     """
 
     def reading(acquisition: str | None, name: str, features: tuple[str, ...], needs: tuple[str, ...]) -> Extractor:

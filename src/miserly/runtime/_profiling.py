@@ -31,7 +31,7 @@ PER_SECOND = {"s": 1.0, "seconds": 1.0, "ms": 1e3, "milliseconds": 1e3, "us": 1e
 class Profile:
     """What extractors took on a sample of rows.
 
-    Attributes
+    Parameters
     ----------
     extractors : tuple of Extractor
         In an order in which they can run.
@@ -39,6 +39,16 @@ class Profile:
         The acquisitions that each feature needs.
     cpu, wall : mapping
         Seconds of CPU and of wall clock of each extractor on each row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from miserly.runtime import Profile, extractor
+    >>> parse = extractor("parse", yields="n_words")(lambda mail: len(mail.split()))
+    >>> name, seconds = parse.name, np.array([0.001, 0.003])
+    >>> measured = Profile((parse,), {"n_words": ("parse",)}, cpu={name: seconds}, wall={name: 2 * seconds})
+    >>> measured.seconds(clock="wall", statistic="median")
+    {'parse': 0.004}
     """
 
     extractors: tuple[Extractor, ...]

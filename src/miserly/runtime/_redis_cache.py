@@ -37,6 +37,13 @@ class RedisCache(Cache):
         Where Redis listens.
     timeout : float, default 0.05
         Seconds that one question may take in all, above 0.
+
+    Examples
+    --------
+    >>> import miserly as ms
+    >>> cache = ms.RedisCache("sites", key=lambda doc: doc["site"], ttl=60.0)
+    >>> cache.name, cache.ttl, cache.timeout
+    ('sites', 60.0, 0.05)
     """
 
     def __init__(

@@ -32,7 +32,34 @@ ARRIVED = "miserly.arrived"  # where a server puts the time at which a request a
 
 
 class Application(Litestar):
-    """Answers the POST routes itself, so that refusing costs little; Litestar answers the rest."""
+    """Answers the POST routes itself, so that refusing costs little; Litestar answers the rest.
+
+    `create_app` makes one. The parameters are those of `litestar.Litestar`.
+
+    Attributes
+    ----------
+    handler : RequestHandler
+        Answers /v1/predict, /v1/rank and /v1/next.
+    pool : RunnerPool
+        The plan at work, and how many requests may be in flight.
+    telemetry : Telemetry
+        The figures of /metrics.
+    bodies : Bodies
+        Reads the bodies of requests, within limits of size and time.
+    hosts : collection of str or None
+        Names that the headers Host and Origin may have besides localhost and addresses; None: they are not checked.
+    clock : Clock
+        Tells the time.
+
+    Examples
+    --------
+    >>> import miserly as ms
+    >>> from miserly.plan import Node, Plan, RawFeatures
+    >>> from miserly.serve import Application, create_app
+    >>> plan = Plan(ms.CostTable.per_feature({"age": 2.0}), RawFeatures([0]), (Node([0], [1.0]),), [0.0])
+    >>> isinstance(create_app(plan), Application)
+    True
+    """
 
     handler: RequestHandler
     pool: RunnerPool

@@ -16,7 +16,28 @@ from miserly.runtime import OnDemand
 
 
 class Canary(msgspec.Struct, forbid_unknown_fields=True):
-    """A request with its expected answer: what extractors take (`row`) or known `features`; `max_cost` is optional."""
+    """A request with its expected answer, which a new plan must give before it is served.
+
+    Parameters
+    ----------
+    value : object
+        The expected prediction: a class, a number or a list of numbers.
+    row : object, default None
+        What extractors take.
+    features : dict, default {}
+        Features that are known already, by name: numbers, text or None.
+    tolerance : float, default 1e-9
+        How far a number may be from the expected one, 0 or more. Other values must be equal.
+    max_cost : float, default inf
+        The most that the answer may cost, in the plan's unit.
+
+    Examples
+    --------
+    >>> from miserly.serve import Canary
+    >>> canary = Canary(value=1.5, features={"age": 60.0}, max_cost=10.0)
+    >>> canary.tolerance
+    1e-09
+    """
 
     value: Any
     row: Any = None
@@ -31,12 +52,26 @@ def read_canaries(path: str | Path) -> list[Canary]:
     Parameters
     ----------
     path : str or Path
-        One object in each line: `{"row": …, "value": …}`, with `features`, `tolerance` and `max_cost` if wanted.
+        One object in each line: `{"row": …, "value": …}`, with `features`, `tolerance` and `max_cost` if wanted. Empty
+        lines are skipped.
 
     Returns
     -------
     list of Canary
         In the order of the file.
+
+    Raises
+    ------
+    ValueError
+        If a line is not such an object.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from miserly.serve import read_canaries
+    >>> _ = Path("canaries.jsonl").write_text('{"features": {"age": 60}, "value": 1.5}')
+    >>> read_canaries("canaries.jsonl")[0].value
+    1.5
     """
     lines = [line for line in Path(path).read_bytes().splitlines() if line.strip()]
     try:

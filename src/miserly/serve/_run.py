@@ -82,6 +82,11 @@ def serve(
         A file of JSON lines with rows and expected values that every new plan must pass.
     **options
         Those of `create_app`.
+
+    Examples
+    --------
+    >>> from miserly.serve import serve
+    >>> serve("triage.plan", port=8000)  # doctest: +SKIP
     """
     asked = _remember_hangups()
     _check_regular(Path(path))

@@ -19,7 +19,27 @@ MARGIN = 0.08
 
 @dataclass(frozen=True, eq=False)
 class BoundaryPicture(Picture):
-    """Rows by label, the answers of a grid of rows behind them and, for kernels, the vectors sized by their weight."""
+    """Rows by label, the answers of a grid of rows behind them and, for kernels, the vectors sized by their weight.
+
+    Parameters
+    ----------
+    plan : Plan
+        A plan that uses exactly two features; others are refused.
+    rows : LabelledRows
+        The rows to draw. They also set the reach of the two axes.
+
+    Examples
+    --------
+    >>> import numpy as np, miserly as ms
+    >>> from miserly.plan import Node, Plan, RawFeatures
+    >>> from miserly.report import BoundaryPicture, LabelledRows
+    >>> costs = ms.CostTable.per_feature({"age": 1.0, "crp": 5.0})
+    >>> plan = Plan(costs, RawFeatures([0, 1]), (Node([0, 1], [1.0, 1.0]),), [0.0], means=[0.0, 0.0])
+    >>> rows = LabelledRows(np.array([[0.0, 1.0], [2.0, 3.0]]), np.array([1.0, 4.0]))
+    >>> x, y, answers = BoundaryPicture(plan, rows).grid
+    >>> answers.shape == (len(y), len(x))
+    True
+    """
 
     plan: Plan
     rows: LabelledRows

@@ -21,6 +21,24 @@ class CalibrationPicture(Picture):
 
     For two classes the probability of the second is compared with its share, for more the probability of the answer
     with the share of right answers, in ten bins; numbers are compared with the mean label in each tenth of the rows.
+
+    Parameters
+    ----------
+    observed : mapping of str to Observed
+        What each model or budget did to the rows, by the name in the legend; at least one. All have the same classes.
+
+    Examples
+    --------
+    >>> import numpy as np, miserly as ms
+    >>> from miserly.plan import Node, Plan, RawFeatures
+    >>> from miserly.report import CalibrationPicture, LabelledRows, Observed
+    >>> costs = ms.CostTable.per_feature({"age": 1.0, "crp": 5.0})
+    >>> plan = Plan(costs, RawFeatures([0, 1]), (Node([0, 1], [1.0, 1.0]),), [0.0], means=[0.0, 0.0])
+    >>> rows = LabelledRows(np.array([[0.0, 1.0], [2.0, 3.0]]), np.array([1.0, 4.0]))
+    >>> for record in CalibrationPicture({"all": Observed.of(plan, rows)}).frame():
+    ...     print(record)
+    {'budget': 'all', 'predicted': 1.0, 'seen': 1.0, 'rows': 1}
+    {'budget': 'all', 'predicted': 5.0, 'seen': 4.0, 'rows': 1}
     """
 
     observed: Mapping[str, Observed]

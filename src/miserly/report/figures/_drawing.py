@@ -22,7 +22,25 @@ WRITTEN = 3
 
 @dataclass(frozen=True, eq=False)
 class PlanPicture(Picture):
-    """Boxes of nodes: size by the rows that come there, colour by their label, with what each buys and who goes on."""
+    """Boxes of nodes: size by the rows that come there, colour by their label, with what each buys and who goes on.
+
+    Parameters
+    ----------
+    observed : Observed
+        The plan to draw, with the rows that go through it.
+
+    Examples
+    --------
+    >>> import numpy as np, miserly as ms
+    >>> from miserly.plan import Node, Plan, RawFeatures
+    >>> from miserly.report import LabelledRows, Observed, PlanPicture
+    >>> costs = ms.CostTable.per_feature({"age": 1.0, "crp": 5.0})
+    >>> plan = Plan(costs, RawFeatures([0, 1]), (Node([0, 1], [1.0, 1.0]),), [0.0], means=[0.0, 0.0])
+    >>> rows = LabelledRows(np.array([[0.0, 1.0], [2.0, 3.0]]), np.array([1.0, 4.0]))
+    >>> box = PlanPicture(Observed.of(plan, rows)).frame()[0]
+    >>> box["rows"], box["buys"], box["price"]
+    (2, ['age', 'crp'], 6.0)
+    """
 
     observed: Observed
     size = (8.0, 5.5)
@@ -183,5 +201,35 @@ def _who(record: dict[str, Any]) -> str:
 
 
 def plot_plan(plan: Plan, X: Any, y: Any, path: str | Path | None = None, ax: Axes | None = None) -> Figure:
-    """Draw a plan with the rows that go through it: what `plan.plot()` calls."""
+    """Draw a plan with the rows that go through it: what `plan.plot()` calls.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan to draw.
+    X : array of shape (n_rows, n_features)
+        The rows, in the order of the plan's features.
+    y : array of shape (n_rows,)
+        Their labels.
+    path : str, Path or None, default=None
+        Where to write the picture; the end of the name says how (.png, .svg, .pdf; .png if there is none).
+    ax : matplotlib Axes or None, default=None
+        Where to draw; None: on a new figure.
+
+    Returns
+    -------
+    matplotlib Figure
+        The figure that was drawn on.
+
+    Examples
+    --------
+    >>> import numpy as np, miserly as ms
+    >>> from miserly.plan import Node, Plan, RawFeatures
+    >>> from miserly.report import plot_plan
+    >>> costs = ms.CostTable.per_feature({"age": 1.0, "crp": 5.0})
+    >>> plan = Plan(costs, RawFeatures([0, 1]), (Node([0, 1], [1.0, 1.0]),), [0.0], means=[0.0, 0.0])
+    >>> figure = plot_plan(plan, np.array([[0.0, 1.0], [2.0, 3.0]]), np.array([1.0, 4.0]))
+    >>> len(figure.axes)
+    1
+    """
     return drawn(PlanPicture(Observed.of(plan, LabelledRows(np.asarray(X), np.asarray(y)))), path, ax)

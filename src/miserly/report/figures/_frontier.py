@@ -25,6 +25,29 @@ class FrontierPicture(Picture):
 
     With the validation `rows`, points of the fronts have 95 % intervals, and the most expensive of each front, if it is
     an anytime model (a chain of stages), is also drawn as a thin line through its prefixes.
+
+    Parameters
+    ----------
+    fronts : sequence of Frontier
+        The sweeps, at least one. Metric and unit of the first name the axes.
+    chosen : Point or None, default=None
+        The point to mark as chosen, one of the sweeps' own.
+    blind : Point or None, default=None
+        The point to mark as cost-blind, one of the sweeps' own.
+    on : {"validation", "test"}, default="validation"
+        The data whose figures are drawn.
+    rows : LabelledRows or None, default=None
+        The validation rows, for intervals and prefixes; without effect if `on` is "test".
+
+    Examples
+    --------
+    >>> import numpy as np, miserly as ms
+    >>> from miserly.report import FrontierPicture
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> model = ms.GreedyMiserRegressor(ms.CostTable.per_feature([1.0, 5.0]), n_estimators=5)
+    >>> front = ms.frontier(model, (X, X[:, 0]), (X, X[:, 0]), grid={"tradeoff": [0.0, 0.1]})
+    >>> [(r["tradeoff"], r["cost"], r["front"]) for r in FrontierPicture([front]).frame()]
+    [(0.0, 1.0, True), (0.1, 1.0, False)]
     """
 
     fronts: Sequence[Frontier]
@@ -117,7 +140,38 @@ def plot_frontier(
     on: str = "validation",
     **options: Any,
 ) -> Figure:
-    """Draw sweeps on one axis, and write the picture if there is a path: what `front.plot()` calls."""
+    """Draw sweeps on one axis, and write the picture if there is a path: what `front.plot()` calls.
+
+    Parameters
+    ----------
+    fronts : sequence of Frontier
+        The sweeps, at least one.
+    path : str, Path or None, default=None
+        Where to write the picture; the end of the name says how (.png, .svg, .pdf; .png if there is none).
+    ax : matplotlib Axes or None, default=None
+        Where to draw; None: on a new figure.
+    chosen : Point or None, default=None
+        The point to mark as chosen, one of the sweeps' own.
+    on : {"validation", "test"}, default="validation"
+        The data whose figures are drawn.
+    **options
+        `blind` and `rows` of `FrontierPicture`.
+
+    Returns
+    -------
+    matplotlib Figure
+        The figure that was drawn on.
+
+    Examples
+    --------
+    >>> import numpy as np, miserly as ms
+    >>> from miserly.report import plot_frontier
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> model = ms.GreedyMiserRegressor(ms.CostTable.per_feature([1.0, 5.0]), n_estimators=5)
+    >>> front = ms.frontier(model, (X, X[:, 0]), (X, X[:, 0]), grid={"tradeoff": [0.0, 0.1]})
+    >>> plot_frontier([front], chosen=front.points[0]).axes[0].get_xlabel()
+    'mean cost per row (units)'
+    """
     return drawn(FrontierPicture(fronts, chosen, on=on, **options), path, ax)
 
 

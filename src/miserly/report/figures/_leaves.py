@@ -15,7 +15,23 @@ from miserly.report.figures._style import Picture
 
 @dataclass(frozen=True, eq=False)
 class LeavesPicture(Picture):
-    """A matrix over the nodes where rows end: acquisitions in common over acquisitions of either, 1 for equal sets."""
+    """A matrix over the nodes where rows end: acquisitions in common over acquisitions of either, 1 for equal sets.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan whose leaves are compared. No rows are needed.
+
+    Examples
+    --------
+    >>> import numpy as np, miserly as ms
+    >>> from miserly.plan import Node, Plan, RawFeatures
+    >>> from miserly.report import LeavesPicture
+    >>> costs = ms.CostTable.per_feature({"age": 1.0, "crp": 5.0})
+    >>> plan = Plan(costs, RawFeatures([0, 1]), (Node([0, 1], [1.0, 1.0]),), [0.0], means=[0.0, 0.0])
+    >>> LeavesPicture(plan).frame()
+    [{'leaf': 0, 'other': 0, 'similarity': 1.0}]
+    """
 
     plan: Plan
     size = (5.6, 4.8)

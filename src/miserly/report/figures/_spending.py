@@ -17,7 +17,27 @@ BINS = 20
 
 @dataclass(frozen=True, eq=False)
 class SpendingPicture(Picture):
-    """A histogram of the rows' costs, parted by label or by outcome (right or wrong)."""
+    """A histogram of the rows' costs, parted by label or by outcome (right or wrong).
+
+    Parameters
+    ----------
+    observed : Observed
+        A plan and what its rows paid.
+    by : {"label", "outcome"}, default="label"
+        What parts the bars. Outcomes are right and wrong answers; for lists the documents shown first and the others;
+        for numbers the nearer and the farther half.
+
+    Examples
+    --------
+    >>> import numpy as np, miserly as ms
+    >>> from miserly.plan import Node, Plan, RawFeatures
+    >>> from miserly.report import LabelledRows, Observed, SpendingPicture
+    >>> costs = ms.CostTable.per_feature({"age": 1.0, "crp": 5.0})
+    >>> plan = Plan(costs, RawFeatures([0, 1]), (Node([0, 1], [1.0, 1.0]),), [0.0], means=[0.0, 0.0])
+    >>> rows = LabelledRows(np.array([[0.0, 1.0], [2.0, 3.0]]), np.array([1.0, 4.0]))
+    >>> SpendingPicture(Observed.of(plan, rows)).frame()
+    [{'low': 6.0, 'high': 6.0, 'rows': 2, '1': 1, '4': 1}]
+    """
 
     observed: Observed
     by: Literal["label", "outcome"] = "label"

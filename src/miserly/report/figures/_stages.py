@@ -15,7 +15,24 @@ from miserly.report.figures._style import INK, Picture, patch
 
 @dataclass(frozen=True, eq=False)
 class StagesPicture(Picture):
-    """A bar for each stage, parted by the rows' labels."""
+    """A bar for each stage, parted by the rows' labels.
+
+    Parameters
+    ----------
+    observed : Observed
+        A plan and which of its nodes the rows came through.
+
+    Examples
+    --------
+    >>> import numpy as np, miserly as ms
+    >>> from miserly.plan import Node, Plan, RawFeatures
+    >>> from miserly.report import LabelledRows, Observed, StagesPicture
+    >>> costs = ms.CostTable.per_feature({"age": 1.0, "crp": 5.0})
+    >>> plan = Plan(costs, RawFeatures([0, 1]), (Node([0, 1], [1.0, 1.0]),), [0.0], means=[0.0, 0.0])
+    >>> rows = LabelledRows(np.array([[0.0, 1.0], [2.0, 3.0]]), np.array([1.0, 4.0]))
+    >>> StagesPicture(Observed.of(plan, rows)).frame()
+    [{'stage': 1, 'rows': 2, 'share': 1.0, '1': 1, '4': 1}]
+    """
 
     observed: Observed
 

@@ -53,7 +53,30 @@ def price_tiers(costs: CostTable, most: int = MOST_TIERS) -> list[Tier]:
 
 @dataclass(frozen=True, eq=False)
 class TiersPicture(Picture):
-    """One line for each tier. `bought` are the sets of acquisitions at the places named by `labels`."""
+    """One line for each tier of prices.
+
+    `TiersPicture.of_models` and `TiersPicture.of_stages` make the usual ones.
+
+    Parameters
+    ----------
+    costs : CostTable
+        The prices. Each price is a tier; if there are more than seven, tiers hold about as many acquisitions each.
+    labels : sequence of str
+        The names of the places on the axis, from left to right.
+    bought : sequence of int
+        The acquisitions that are bought at each of these places, as a bit set (bit i is the table's acquisition i).
+    axis : str
+        What the axis is called.
+
+    Examples
+    --------
+    >>> import miserly as ms
+    >>> from miserly.report import TiersPicture
+    >>> costs = ms.CostTable.per_feature({"age": 1.0, "crp": 5.0})
+    >>> picture = TiersPicture(costs, labels=["small", "large"], bought=[0b01, 0b11], axis="model")
+    >>> [(r["model"], r["tier"], r["share"]) for r in picture.frame()]
+    [('small', '1', 1.0), ('small', '5', 0.0), ('large', '1', 1.0), ('large', '5', 1.0)]
+    """
 
     costs: CostTable
     labels: Sequence[str]

@@ -30,7 +30,36 @@ SCRIPTS = (
 def write_report(
     runs: Sequence[SavedRun], path: str | Path, title: str = "What a budget buys", progress: Progress | None = None
 ) -> None:
-    """Write the page of one run, or of several methods on the same rows."""
+    """Write the page of one run, or of several methods on the same rows.
+
+    Parameters
+    ----------
+    runs : sequence of SavedRun
+        At least one, each with at least one model. All have the same rows, metric, unit and prices.
+    path : str or Path
+        The HTML file to write; it needs no other file and no network.
+    title : str, default="What a budget buys"
+        The heading of the page.
+    progress : callable or None, default=None
+        Called as `progress(done, of)` as the work goes on.
+
+    Raises
+    ------
+    ValueError
+        If the runs do not fit together.
+
+    Examples
+    --------
+    >>> import numpy as np, miserly as ms
+    >>> from miserly.report import save_run, write_report
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> model = ms.GreedyMiserRegressor(ms.CostTable.per_feature([1.0, 5.0]), n_estimators=5)
+    >>> front = ms.frontier(model, (X, X[:, 0]), (X, X[:, 0]), grid={"tradeoff": [0.0, 0.1]})
+    >>> write_report([save_run(front, (X, X[:, 0]), "run")], "page.html", title="Two models")
+    >>> from pathlib import Path
+    >>> "Two models" in Path("page.html").read_text(encoding="utf-8")
+    True
+    """
     content = Content(runs, title, *(() if progress is None else (progress,)))
     details = content.details()
     parts = {
