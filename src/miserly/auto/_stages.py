@@ -31,6 +31,9 @@ SMALL_SHAPES: tuple[dict[str, Any], ...] = (
     {"max_depth": 3, "l2_regularization": 10.0},
     {"max_depth": 2, "l2_regularization": 1.0},
 )
+DEEP: dict[str, Any] = {"max_depth": 6, "max_leaf_nodes": 16, "l2_regularization": 1.0}
+MIDDLE = 1000  # rows from which sets of many features may have deeper trees than sets of few
+MANY = 1 / 3  # of all features, from which a set has many
 MORE_ROWS = 1.05  # rounds of the model of all rows, relative to those of the folds
 
 
@@ -89,6 +92,7 @@ class StageFitter:
         } | params
         self.model = KINDS[task.kind](task.costs, tradeoff=0.0, n_jobs=1, random_state=task.seed, **settings)
         self.stages: dict[int, StageModel] = {}
+        self._deeper: Any = None
         self._bins: dict[int, BinnedData] = {}
 
     def choose_shape(self) -> None:
@@ -108,7 +112,12 @@ class StageFitter:
             losses.append((min(model.validation_loss_, default=math.inf), shape))
             if self.clock.over(0.08):
                 break
-        self.model.set_params(**min(losses, key=lambda found: found[0])[1])
+        least, shape = min(losses, key=lambda found: found[0])
+        self.model.set_params(**shape)
+        if task.kind != "lists" and MIDDLE <= len(task.train) < LARGE and task.folds and not self.clock.over(0.08):
+            deeper = clone(self.model).set_params(**DEEP)
+            if min(self._fit(fit, everything, number, watched, deeper).validation_loss_, default=math.inf) < least:
+                self._deeper = deeper
 
     def features(self, bought: int) -> np.ndarray:
         """Which features a set of acquisitions gives."""
@@ -125,12 +134,22 @@ class StageFitter:
             if self.task.kind == "lists" and self.task.held is not None:
                 plan = self._watched_by_held(bought)
             else:
-                plans, n_rounds = self._fold_plans(bought)
-                plan = self._final(bought, n_rounds)
+                plans, plan = self._best_plans(bought)
             ends = [2**k for k in range(12) if 2**k < len(plan.nodes)] if self._is_priced else []
             prefixes = [self._stage(bought, _first_rounds(plan, n), [_first_rounds(p, n) for p in plans]) for n in ends]
             self.stages[bought] = replace(self._stage(bought, plan, plans), prefixes=tuple(prefixes))
         return self.stages[bought]
+
+    def _best_plans(self, bought: int) -> tuple[list[Plan], Plan]:
+        """The plans of the folds and of all rows; of sets of many features with deeper trees, if those are better."""
+        plans, n_rounds = self._fold_plans(bought)
+        model = self.model
+        if plans and self._deeper is not None and self.features(bought).mean() >= MANY:
+            others, n_others = self._fold_plans(bought, self._deeper)
+            loss = "log" if self.task.kind == "classes" else "squared"
+            if self.task.mean_loss(self._joined(others), loss) < self.task.mean_loss(self._joined(plans), loss):
+                plans, n_rounds, model = others, n_others, self._deeper
+        return plans, self._final(bought, n_rounds, model)
 
     @property
     def _is_priced(self) -> bool:
@@ -158,16 +177,16 @@ class StageFitter:
             out[score] = self._predict(plan, task.train.part(score))
         return out
 
-    def _fold_plans(self, bought: int) -> tuple[list[Plan], int]:
+    def _fold_plans(self, bought: int, model: Any = None) -> tuple[list[Plan], int]:
         """The plan of each fold, and how many rounds were best; none without features or folds."""
         task = self.task
         if not self.features(bought).any() or not task.folds:
             return [], 20 if self.features(bought).any() else 0
         plans, rounds = [], []
         for k, (fit, score) in enumerate(task.folds):
-            model = self._fit(task.train.part(fit), bought, k, task.train.part(score))
-            plans.append(model.plan_)
-            rounds.append(model.n_iter_)
+            fitted = self._fit(task.train.part(fit), bought, k, task.train.part(score), model)
+            plans.append(fitted.plan_)
+            rounds.append(fitted.n_iter_)
         return plans, max(1, round(float(np.mean(rounds)) * MORE_ROWS))
 
     def _watched_by_held(self, bought: int) -> Plan:
@@ -198,10 +217,10 @@ class StageFitter:
             out[:] = y.mean()
         return out
 
-    def _final(self, bought: int, n_rounds: int) -> Plan:
+    def _final(self, bought: int, n_rounds: int, model: Any = None) -> Plan:
         """The model of all rows: as many rounds as were best in the folds."""
         task = self.task
-        model = clone(self.model).set_params(n_estimators=max(1, n_rounds), n_iter_no_change=None)
+        model = clone(model or self.model).set_params(n_estimators=max(1, n_rounds), n_iter_no_change=None)
         fitted = self._fit(task.train, bought, -1, None, model)
         plan: Plan = fitted.plan_
         return replace(plan, nodes=(), roots=()) if n_rounds == 0 else plan
