@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import lightgbm
 import numpy as np
 import pytest
@@ -90,6 +92,10 @@ def test_what_other_formats_cannot_say_is_refused():
     exits = EarlyExitClassifier(plan, threshold=0.6, exits=[5]).fit(X, y).plan_
     for write in (exits.to_onnx, exits.to_lightgbm):
         with pytest.raises(ValueError, match="sends rows different ways"):
+            write()
+    cut = replace(plan, unavailable=plan.costs.features[:1])
+    for write in (cut.to_onnx, cut.to_lightgbm):
+        with pytest.raises(ValueError, match="does without 'x0'"):
             write()
     linear = CostWeightedL1Regressor(CostTable.uniform()).fit(np.nan_to_num(X), problem(0)[1]).plan_
     with pytest.raises(ValueError, match="LightGBM's files hold trees"):

@@ -29,7 +29,14 @@ class Sum:
 
 
 def as_sum(plan: Plan) -> Sum:
-    """The sum that a plan computes for every row; refused if rows take different ways."""
+    """The sum that a plan computes for every row; refused if rows take different ways or lack features of the plan."""
+    if plan.unavailable:
+        raise ValueError(
+            f"The plan does without {plan.unavailable[0]!r}, which other formats would read. Write the plan before it "
+            "is truncated, or fit a model within the budget."
+        )
+    if getattr(plan, "policy", None) is not None:
+        raise ValueError("The plan chooses for each row what to buy. Other formats have no purchases.")
     weights, constant = np.zeros((len(plan.dictionary), len(plan.prior))), plan.prior.copy()
     scale, offset = np.ones(len(plan.prior)), np.zeros(len(plan.prior))
     for root in plan.roots:
