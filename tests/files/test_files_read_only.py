@@ -1,5 +1,7 @@
 """Places that cannot be written to: nothing changes, and the message names the place."""
 
+import codecs
+import importlib
 import os
 import shutil
 import tempfile
@@ -31,12 +33,14 @@ def read_only(folder):
     for path in paths:
         path.chmod(0o555 if path.is_dir() else 0o444)
     before = os.geteuid()
+    codecs.lookup("cp437")  # zip files need it; where nobody cannot read Python's own files it would be missing for ever
     if before == 0:
         os.seteuid(NOBODY)
     try:
         yield
     finally:
         os.seteuid(before)
+        importlib.invalidate_caches()  # of folders that nobody could not list
         for path in paths:
             path.chmod(0o755 if path.is_dir() else 0o644)
 
