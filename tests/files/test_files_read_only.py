@@ -33,7 +33,7 @@ def read_only(folder):
     for path in paths:
         path.chmod(0o555 if path.is_dir() else 0o444)
     before = os.geteuid()
-    codecs.lookup("cp437")  # zip files need it; where nobody cannot read Python's own files it would be missing for ever
+    codecs.lookup("cp437")  # zip files need it; where nobody cannot read Python's own files it would stay missing
     if before == 0:
         os.seteuid(NOBODY)
     try:
