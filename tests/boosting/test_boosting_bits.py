@@ -41,11 +41,11 @@ def shared(order=range(N_FEATURES), factor=1.0, evaluation=0.0):
 
 def fit(X, y, loss="squared", costs=None, tradeoff=None, limits=None, n_rounds=4):
     """Boost; returns the model as plain values, node by node: no two of them compare equal unless every bit does."""
-    shop = ModelPricing(costs or shared(), TRADEOFF[loss] if tradeoff is None else tradeoff)
+    pricing = ModelPricing(costs or shared(), TRADEOFF[loss] if tradeoff is None else tradeoff)
     loss = LOSSES[loss]
     backend = LocalBackend(bin_data(X, sample=None), y, loss)
     settings = Settings(n_rounds, 0.3, limits or TreeLimits(3, None, 10))
-    result = boost(backend, shop, settings, loss.n_outputs)
+    result = boost(backend, pricing, settings, loss.n_outputs)
     tables = [{k: v.tolist() for k, v in t.items()} for this in result.rounds for t in this.tables]
     splits = [split for this in result.rounds for tree in this.trees for split in tree.splits]
     return {"constant": result.constant.tolist(), "tables": tables, "splits": splits, "losses": result.losses}

@@ -97,8 +97,8 @@ def test_without_prices_the_trees_are_lightgbms(limits, missing):
         residual[0] = y - backend.rows.scores[0]
         return False
 
-    shop = ModelPricing(CostTable.per_feature(np.ones(8)), 0.0)
-    boost(backend, shop, Settings(N_ROUNDS, 1.0, limits), 1, keep)
+    pricing = ModelPricing(CostTable.per_feature(np.ones(8)), 0.0)
+    boost(backend, pricing, Settings(N_ROUNDS, 1.0, limits), 1, keep)
     equal = close = 0
     for this, gradient in rounds:
         follower = Follower(X, data, gradient, this.trees[0], this.tables[0])

@@ -119,8 +119,8 @@ def test_boosting_goes_downhill(name, tradeoff):
     X = rng.normal(size=(800, 6))
     y = target(name, 2 * X[:, 0] * (X[:, 1] > 0) + X[:, 2], rng)
     backend = LocalBackend(bin_data(X), y, loss)
-    shop = ModelPricing(CostTable.per_feature([1.0, 1.0, 1.0, 1.0, 1.0, 0.0]), tradeoff)
-    result = boost(backend, shop, Settings(25, 0.1, TreeLimits(3, None, 20)), loss.n_outputs)
+    pricing = ModelPricing(CostTable.per_feature([1.0, 1.0, 1.0, 1.0, 1.0, 0.0]), tradeoff)
+    result = boost(backend, pricing, Settings(25, 0.1, TreeLimits(3, None, 20)), loss.n_outputs)
     before = loss.value(y, result.constant[:, None].repeat(800, axis=1))
     losses = [before, *result.losses]
     assert len(result.rounds) == 25

@@ -37,31 +37,31 @@ UNIT = float(2**23 - 1) ** 2  # a hundred rows' gradients of ± 2²³ − 1 are 
 def boosted(price, evaluation, n_rounds=2):
     """One feature that explains all of the gradient: its gain is UNIT / 2 in every round."""
     sign = np.repeat([-1.0, 1.0], 50)
-    shop = ModelPricing(table(*own([price * UNIT]), evaluation * UNIT), 1.0)
+    pricing = ModelPricing(table(*own([price * UNIT]), evaluation * UNIT), 1.0)
     backend = LocalBackend(binned([sign > 0]), np.zeros(100), Given([sign * (2**23 - 1)] * n_rounds))
-    return boost(backend, shop, Settings(n_rounds, 0.1, TreeLimits(1, None, 1)), 1), shop
+    return boost(backend, pricing, Settings(n_rounds, 0.1, TreeLimits(1, None, 1)), 1), pricing
 
 
 def test_what_is_bought_stays_free_in_later_trees():
-    result, shop = boosted(0.25, 0.125)
+    result, pricing = boosted(0.25, 0.125)
     splits = [split for this in result.rounds for split in this.trees[0].splits]
     assert [(s.gain, s.price, s.bought) for s in splits] == [(UNIT / 2, UNIT / 4, (0,)), (UNIT / 2, 0.0, ())]
-    assert shop.prices.tolist() == [0.0]
+    assert pricing.prices.tolist() == [0.0]
 
 
 @pytest.mark.parametrize(("evaluation", "n_kept"), [(0.249, 2), (0.25, 0), (0.3, 0), (0.6, 0)])
 def test_a_tree_that_does_not_pay_its_evaluation_is_dropped_and_its_purchases_given_back(evaluation, n_kept):
-    result, shop = boosted(0.25, evaluation)
+    result, pricing = boosted(0.25, evaluation)
     assert len(result.rounds) == n_kept
-    assert shop.owned.tolist() == [n_kept > 0]
-    assert shop.prices.tolist() == [0.0 if n_kept else UNIT / 4]
+    assert pricing.owned.tolist() == [n_kept > 0]
+    assert pricing.prices.tolist() == [0.0 if n_kept else UNIT / 4]
 
 
 @pytest.mark.parametrize("price", [0.5, 0.6])
 def test_boosting_stops_when_no_split_pays(price):
-    result, shop = boosted(price, 0.0)
+    result, pricing = boosted(price, 0.0)
     assert (result.rounds, result.losses) == ((), ())
-    assert not shop.owned.any()
+    assert not pricing.owned.any()
 
 
 def pauses(lazy, n_rounds=40, price=0.02):
@@ -69,7 +69,7 @@ def pauses(lazy, n_rounds=40, price=0.02):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 2))
     y = np.sin(3 * X[:, 0]) + rng.normal(size=500)
-    shop = ModelPricing(table(np.array([[False], [True]]), [price]), 1.0)
+    pricing = ModelPricing(table(np.array([[False], [True]]), [price]), 1.0)
     backend = LocalBackend(bin_data(X), y, SquaredLoss())
     counted = []
     count = backend.histograms
@@ -78,7 +78,7 @@ def pauses(lazy, n_rounds=40, price=0.02):
     looks = []
     result = boost(
         backend,
-        shop,
+        pricing,
         Settings(n_rounds, 0.1, TreeLimits(3, None, 20), lazy=lazy),
         1,
         lambda *_: looks.append(any(counted)) or counted.clear(),
