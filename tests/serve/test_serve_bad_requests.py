@@ -119,7 +119,7 @@ def test_bad_rows_do_not_make_good_ones_fail(client):
 
 def test_an_error_of_the_servers_own_says_so_and_tells_nothing(monkeypatch, caplog):
     with TestClient(create_app(FOREST)) as client:
-        monkeypatch.setattr("miserly.serve._request_handler.prediction", lambda answer: 1 / 0)
+        monkeypatch.setattr("miserly.serve._request_handler.prediction", lambda *_: 1 / 0)
         response = client.post(PREDICT, content=body())
     assert response.status_code == 500
     assert "division" not in response.text

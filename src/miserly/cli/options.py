@@ -51,6 +51,11 @@ def _read_config(context: click.Context, _: click.Parameter, path: Path | None) 
     return path
 
 
+config_option = click.option(
+    "--config", type=FILE, is_eager=True, callback=_read_config, help="TOML file of these options."
+)
+
+
 def training(method: str) -> Callable[..., Any]:
     """The options of commands that train, by this method unless another is named."""
 
@@ -65,7 +70,7 @@ def training(method: str) -> Callable[..., Any]:
 def _training_options(method: str) -> tuple[Callable[..., Any], ...]:
     return (
         click.option("--method", default=method, show_default=True, help="`miserly methods` lists them."),
-        click.option("--config", type=FILE, is_eager=True, callback=_read_config, help="TOML file of these options."),
+        config_option,
         click.option(
             "--task",
             type=click.Choice(TASKS),

@@ -9,12 +9,12 @@ from typing import Any
 import click
 
 from miserly.cli.modules import load_name
-from miserly.cli.options import FILE
+from miserly.cli.options import FILE, config_option
 
 NAME = "MODULE:NAME"
 
 
-@click.command()
+@click.command(context_settings={"auto_envvar_prefix": "MISERLY_SERVE"})
 @click.argument("plan", type=FILE)
 @click.option("--extractors", metavar=NAME, default=None, help="A list of extractors, or a function that gives one.")
 @click.option("--read-row", metavar=NAME, default=None, help="A function from a row's JSON to what extractors take.")
@@ -33,11 +33,16 @@ NAME = "MODULE:NAME"
 @click.option("--stop-within", type=click.FloatRange(1), default=20.0, show_default=True, help="Seconds after SIGTERM.")
 @click.option("--allow-host", multiple=True, metavar="NAME", help="A name for the Host header besides localhost.")
 @click.option("--canary", type=FILE, default=None, help="JSON lines: rows with values that a new plan must give.")
-def serve(plan: Path, extractors: str | None, read_row: str | None, **options: Any) -> None:
+@click.option("--access-log", metavar="FILE", default=None, help="JSON lines, one for each request; - is stdout.")
+@config_option
+def serve(plan: Path, extractors: str | None, read_row: str | None, config: Path | None, **options: Any) -> None:
     """Answer HTTP requests by PLAN, calling your extractors as it asks for them.
 
     NAME stands in a module or in a file (file.py:name). Without extractors, requests bring their features. A new plan
     file at the same place takes over without a stop (SIGHUP: at once); SIGTERM ends it when all is answered.
+
+    Every option can also stand in the file --config, or in the environment: MISERLY_SERVE_PORT is --port. The command
+    line counts first, then the environment, then the file.
     """
     if hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the server is there to act on it

@@ -24,6 +24,7 @@ from miserly.plan._run import Run
 from miserly.plan._validation import as_matrix as as_matrix
 from miserly.plan._validation import missing as missing
 from miserly.plan._validation import refuse_missing as refuse_missing
+from miserly.plan._version import content_hash as content_hash
 from miserly.plan._walk import ListWalk, Walk
 
 __all__ = [

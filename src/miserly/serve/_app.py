@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -16,6 +17,7 @@ from litestar.exceptions import HTTPException
 from miserly.plan import Menu, Plan
 from miserly.runtime import REAL, Clock, Extractor
 from miserly.serve import _openapi as openapi
+from miserly.serve._access_log import FACTS, AccessLog, request_id
 from miserly.serve._body import Bodies, ClientGoneError, Receive
 from miserly.serve._messages import ErrorAnswer, ErrorDetail, RefusedError, shorten
 from miserly.serve._metrics import Telemetry
@@ -50,6 +52,8 @@ class Application(Litestar):
         Names that the headers Host and Origin may have besides localhost and addresses; None: they are not checked.
     clock : Clock
         Tells the time.
+    access_log : AccessLog or None
+        Gets a line for each request of the POST routes.
 
     Examples
     --------
@@ -67,6 +71,7 @@ class Application(Litestar):
     bodies: Bodies
     hosts: Collection[str] | None
     clock: Clock
+    access_log: AccessLog | None = None
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request, or take part in the server's start and end."""
@@ -95,6 +100,8 @@ class Application(Litestar):
     async def _exchange(self, path: str, answer: Answering, scope: Any, receive: Receive, send: Send) -> None:
         arrived = scope.get(ARRIVED) or self.clock.now()
         headers = scope["headers"]
+        facts: dict[str, Any] = {"request_id": request_id(headers), "route": path, "status": CLIENT_GONE}
+        FACTS.set(facts)
         try:
             waited = self.pool.admission.check(arrived)
             self._check_origin(headers)
@@ -109,6 +116,9 @@ class Application(Litestar):
             await self._refuse(path, error, send)
         else:
             await self._send(send, 200, sent)
+        finally:
+            if self.access_log is not None:
+                self.access_log.record(**facts, ms=round(1e3 * (self.clock.now() - arrived), 3))
 
     async def _refuse(self, path: str, error: Exception, send: Send) -> None:
         status, detail = in_words(error, self.bodies.most)
@@ -117,6 +127,10 @@ class Application(Litestar):
 
     async def _send(self, send: Send, status: int, body: bytes) -> None:
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+        facts = FACTS.get()
+        if facts is not None:
+            facts["status"] = status
+            headers.append((b"x-request-id", facts["request_id"].encode()))
         if status == 503:
             headers.append((b"retry-after", b"1"))
         if self.pool.is_draining or status in (408, 413):
@@ -152,6 +166,7 @@ def create_app(
     body_seconds: float = 10.0,
     allowed_hosts: Collection[str] | None = None,
     canaries: Sequence[Canary] = (),
+    access_log: str | Path | None = None,
     clock: Clock = REAL,
 ) -> Application:
     """Make an ASGI application that answers by a plan.
@@ -185,6 +200,8 @@ def create_app(
         Names besides localhost and addresses that the headers Host and Origin may have; None: any.
     canaries : sequence of Canary, default ()
         Requests with expected answers that every new plan must pass.
+    access_log : str, Path or None, default None
+        A file to which each request adds a line of JSON; "-" is the standard output.
     clock : Clock, default the machine's
         Where time comes from.
 
@@ -227,6 +244,9 @@ def create_app(
     limits = RequestLimits(budget, deadline_ms, max_documents)
     app.handler = RequestHandler(pool, telemetry, limits, reader, clock)
     app.pool, app.telemetry, app.bodies, app.hosts, app.clock = pool, telemetry, bodies, allowed_hosts, clock
+    app.access_log = None if access_log is None else AccessLog(access_log)
+    if app.access_log is not None:
+        app.on_shutdown.append(app.access_log.close)
     return app
 
 
@@ -239,7 +259,7 @@ def _routes(pool: RunnerPool, telemetry: Telemetry) -> list[Any]:
 
     @get("/v1/plan", sync_to_thread=False)
     def shown_plan() -> Response[bytes]:
-        return _json(pool, msgspec.json.encode(openapi.plan(pool.active.plan, pool.active.menu)))
+        return _json(pool, msgspec.json.encode(openapi.plan(pool.active.plan, pool.active.menu, pool.active.version)))
 
     @get("/healthz", media_type=MediaType.TEXT, sync_to_thread=False)
     def healthz() -> str:

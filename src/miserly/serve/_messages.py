@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -24,11 +24,12 @@ class _Request(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class PredictRequest(_Request, kw_only=True):
-    """One row. `row` is what the extractors take; `features` are values that the caller has already, which are not
-    bought again; `budget` is in the plan's unit."""
+    """One row, or several as `rows`. `row` is what the extractors take; `features` are values that the caller has
+    already, which are not bought again; `budget` is in the plan's unit, for each row."""
 
     row: Any = None
     features: Features = {}
+    rows: list[Any] | None = None
 
 
 class RankRequest(_Request, kw_only=True):
@@ -84,6 +85,16 @@ class PredictAnswer(msgspec.Struct):
     stopped: str
     acquired: tuple[str, ...]
     tier: int
+    version: str = ""
+
+
+class ManyAnswer(msgspec.Struct):
+    """The answers of several rows as they stood in the request, what they cost together, and the reasons counted."""
+
+    answers: list[PredictAnswer]
+    cost: float
+    stopped: dict[str, int]
+    version: str
 
 
 class RankAnswer(msgspec.Struct):
@@ -95,6 +106,7 @@ class RankAnswer(msgspec.Struct):
     measured_ms: float
     stopped: dict[str, int]
     answers: list[PredictAnswer]
+    version: str = ""
 
 
 class ErrorDetail(msgspec.Struct):
@@ -159,8 +171,8 @@ def shorten(text: str) -> str:
     return text if len(text) <= LONGEST_ECHO else text[:LONGEST_ECHO] + "…"
 
 
-def prediction(answer: Answer) -> PredictAnswer:
-    """One answer as it is sent."""
+def prediction(answer: Answer, version: str = "") -> PredictAnswer:
+    """One answer as it is sent, with the version of the plan that gave it."""
     probabilities, value = answer.probabilities, answer.value
     return PredictAnswer(
         value.tolist() if hasattr(value, "tolist") else value,
@@ -170,6 +182,7 @@ def prediction(answer: Answer) -> PredictAnswer:
         answer.stopped,
         answer.acquired,
         answer.tier,
+        version,
     )
 
 
@@ -189,8 +202,15 @@ def next_purchase(advice: Advice) -> NextAnswer:
     )
 
 
-def ranking(ranked: Ranking) -> RankAnswer:
+def many(answers: Sequence[Answer], version: str) -> ManyAnswer:
+    """The answers of several rows as they are sent."""
+    sent = [prediction(answer, version) for answer in answers]
+    return ManyAnswer(sent, math.fsum(a.cost for a in answers), dict(Counter(a.stopped for a in sent)), version)
+
+
+def ranking(ranked: Ranking, version: str = "") -> RankAnswer:
     """A list as it is sent."""
-    answers = [prediction(answer) for answer in ranked.answers]
+    answers = [prediction(answer, version) for answer in ranked.answers]
     reasons = Counter(answer.stopped for answer in answers)
-    return RankAnswer(ranked.order, ranked.cost, sum(answer.measured_ms for answer in answers), dict(reasons), answers)
+    measured = sum(answer.measured_ms for answer in answers)
+    return RankAnswer(ranked.order, ranked.cost, measured, dict(reasons), answers, version)

@@ -19,6 +19,7 @@ from miserly.serve._body import Bodies
 from miserly.serve._runner_pool import RunnerPool
 
 SECONDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+MOST_VERSIONS = 16  # versions whose figures are shown
 MEMORY = 0.999  # how much less a call weighs than the next one in the drift: about the last thousand count
 
 
@@ -72,6 +73,25 @@ class Calls:
         return self._ms / self._priced if self._priced else None
 
 
+class VersionTally:
+    """What one version of the plan answered: reasons, predicted classes, cost and confidence."""
+
+    __slots__ = ("classes", "confidence", "cost", "reasons")
+
+    def __init__(self) -> None:
+        self.reasons: Counter[str] = Counter()
+        self.classes: Counter[str] = Counter()
+        self.cost = self.confidence = 0.0
+
+    def count(self, answer: Answer) -> None:
+        """One more."""
+        self.reasons[answer.stopped] += 1
+        self.cost += answer.cost
+        if answer.probabilities is not None:
+            self.classes[str(answer.value)] += 1
+            self.confidence += float(answer.probabilities.max())
+
+
 class Telemetry:
     """The tallies of one application.
 
@@ -92,6 +112,7 @@ class Telemetry:
         self._requests: Counter[tuple[str, int]] = Counter()
         self._took: dict[str, Times] = {}
         self._answers: Counter[str] = Counter()
+        self._versions: dict[str, VersionTally] = {}
         self._reloads: Counter[str] = Counter()
         self._calls: dict[str, Calls] = {}
         self._priced = self._measured = 0.0
@@ -104,15 +125,23 @@ class Telemetry:
         if seconds is not None:
             (self._took.get(route) or self._took.setdefault(route, Times())).count(seconds)
 
-    def answers(self, answers: Iterable[Answer]) -> None:
-        """Rows were answered."""
+    def answers(self, answers: Iterable[Answer], version: str = "") -> None:
+        """Rows were answered by a version of the plan."""
         calls = self._calls
+        tally = self._versions.get(version) or self._tally(version)
         for answer in answers:
+            tally.count(answer)
             self._priced += answer.cost
             self._answers[answer.stopped] += 1
             for call in answer.calls:
                 self._measured += call.seconds
                 (calls.get(call.name) or calls.setdefault(call.name, Calls())).count(call)
+
+    def _tally(self, version: str) -> VersionTally:
+        """The tally of a version that is new here; only the last ones are kept, or labels would grow without end."""
+        while len(self._versions) >= MOST_VERSIONS:
+            del self._versions[next(iter(self._versions))]
+        return self._versions.setdefault(version, VersionTally())
 
     def reload(self, outcome: str) -> None:
         """A new plan was taken or refused."""
@@ -133,6 +162,7 @@ class Telemetry:
         yield _counts("requests", "Requests by route and status", ("route", "status"), self._requests)
         yield _times("request_seconds", "Time to answer", "route", self._took)
         yield _counts("answers", "Rows answered, by the reason why they stopped", ("stopped",), self._answers)
+        yield from _by_version(self._versions)
         yield CounterMetricFamily("miserly_cost_priced", "What the rows cost, in the plan's unit", self._priced)
         yield CounterMetricFamily("miserly_cost_measured_seconds", "What the calls for them took", self._measured)
         outcomes = {(e, outcome): n for e, calls in self._calls.items() for outcome, n in calls.outcomes.items()}
@@ -162,11 +192,22 @@ class Telemetry:
         yield _counts("plan_reloads", "New plans: taken, refused", ("outcome",), self._reloads)
 
 
-def _counts(name: str, text: str, labels: tuple[str, ...], counts: Mapping[Any, int]) -> Metric:
+def _counts(name: str, text: str, labels: tuple[str, ...], counts: Mapping[Any, float]) -> Metric:
     family = CounterMetricFamily(f"miserly_{name}", text, labels=labels)
     for key, count in counts.items():
         family.add_metric([str(part) for part in (key if isinstance(key, tuple) else (key,))], count)
     return family
+
+
+def _by_version(tallies: Mapping[str, VersionTally]) -> Iterator[Metric]:
+    reasons = {(v, reason): n for v, tally in tallies.items() for reason, n in tally.reasons.items()}
+    yield _counts("version_answers", "Rows answered, by version and reason", ("version", "stopped"), reasons)
+    classes = {(v, value): n for v, tally in tallies.items() for value, n in tally.classes.items()}
+    yield _counts("version_predictions", "Predicted classes, by version", ("version", "value"), classes)
+    costs = {v: tally.cost for v, tally in tallies.items()}
+    yield _counts("version_cost_priced", "What rows cost, by version", ("version",), costs)
+    sums = {v: tally.confidence for v, tally in tallies.items() if tally.classes}
+    yield _counts("version_confidence", "Sum of the largest probabilities, by version", ("version",), sums)
 
 
 def _times(name: str, text: str, label: str, times: dict[str, Times]) -> Metric:

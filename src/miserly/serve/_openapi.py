@@ -11,6 +11,7 @@ from miserly import __version__
 from miserly.plan import Menu, Plan
 from miserly.serve._messages import (
     ErrorAnswer,
+    ManyAnswer,
     NextAnswer,
     NextRequest,
     PredictAnswer,
@@ -24,7 +25,11 @@ LIMIT_HEADERS = {
     "Miserly-Deadline-Ms": "Milliseconds until an answer is wanted. With one in the body, the smaller counts.",
 }
 ROUTES: dict[str, tuple[str, str, Any]] = {
-    "/v1/predict": ("post", "Answer one row, buying what the plan asks for", (PredictRequest, PredictAnswer)),
+    "/v1/predict": (
+        "post",
+        "Answer one row or several, buying what the plan asks for",
+        (PredictRequest, PredictAnswer, ManyAnswer),
+    ),
     "/v1/rank": ("post", "Rank the documents of a query", (RankRequest, RankAnswer)),
     "/v1/next": ("post", "What to buy next for a row of which something is known", (NextRequest, NextAnswer)),
     "/v1/plan": ("get", "What the plan may buy, and its prices", "application/json"),
@@ -43,7 +48,7 @@ REFUSALS = {
 
 def description() -> dict[str, Any]:
     """The interface in OpenAPI 3.1."""
-    kinds = [PredictRequest, PredictAnswer, RankRequest, RankAnswer, NextRequest, NextAnswer, ErrorAnswer]
+    kinds = [PredictRequest, PredictAnswer, ManyAnswer, RankRequest, RankAnswer, NextRequest, NextAnswer, ErrorAnswer]
     _, schemas = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
     return {
         "openapi": "3.1.0",
@@ -56,7 +61,7 @@ def description() -> dict[str, Any]:
     }
 
 
-def _asking(summary: str, request: type, answer: type) -> dict[str, Any]:
+def _asking(summary: str, request: type, *answers: type) -> dict[str, Any]:
     number = {"type": "number", "minimum": 0}
     return {
         "summary": summary,
@@ -66,7 +71,7 @@ def _asking(summary: str, request: type, answer: type) -> dict[str, Any]:
         ],
         "requestBody": {"required": True, "content": _json(request)},
         "responses": {
-            "200": {"description": "An answer, with the reason why it stopped", "content": _json(answer)},
+            "200": {"description": "An answer, with the reason why it stopped", "content": _json(*answers)},
             **{code: {"description": text, "content": _json(ErrorAnswer)} for code, text in REFUSALS.items()},
         },
     }
@@ -79,8 +84,9 @@ def _looking(summary: str, media_type: str) -> dict[str, Any]:
     return {"summary": summary, "responses": responses}
 
 
-def _json(kind: type) -> dict[str, Any]:
-    return {"application/json": {"schema": {"$ref": f"#/components/schemas/{kind.__name__}"}}}
+def _json(*kinds: type) -> dict[str, Any]:
+    found = [{"$ref": f"#/components/schemas/{kind.__name__}"} for kind in kinds]
+    return {"application/json": {"schema": found[0] if len(found) == 1 else {"anyOf": found}}}
 
 
 def page(summary: str) -> str:
@@ -103,7 +109,7 @@ def summary(plan: Plan, menu: Menu | None) -> str:
     return plan.summary() if menu is None else menu.describe()
 
 
-def plan(plan: Plan, menu: Menu | None = None) -> dict[str, Any]:
+def plan(plan: Plan, menu: Menu | None = None, version: str = "") -> dict[str, Any]:
     """A plan as clients see it: what it may buy, at which price, for which features."""
     costs = plan.costs
     plans = [plan] if menu is None else menu.plans
@@ -114,6 +120,7 @@ def plan(plan: Plan, menu: Menu | None = None) -> dict[str, Any]:
         for acquisition in costs.needs[feature]:
             serves.setdefault(acquisition, []).append(feature)
     return {
+        "version": version,
         "summary": summary(plan, menu),
         "unit": costs.unit,
         "charge": plan.charge,

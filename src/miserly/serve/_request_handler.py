@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -10,12 +11,14 @@ from typing import Any, TypeVar
 import msgspec
 
 from miserly.runtime import REAL, Answer, Clock, advise
+from miserly.serve._access_log import note
 from miserly.serve._admission import overloaded
 from miserly.serve._messages import (
     NextRequest,
     PredictRequest,
     RankRequest,
     RefusedError,
+    many,
     next_purchase,
     prediction,
     ranking,
@@ -75,16 +78,19 @@ class RequestHandler:
         self._encode = msgspec.json.Encoder().encode
 
     async def predict(self, body: bytes, headers: Headers, arrived: float, waited: float) -> bytes:
-        """Answer one row; its deadline counts from when it `arrived`, and it `waited` until it was looked at."""
+        """Answer one row, or several; the deadline counts from when the request `arrived`, and it `waited` until it was
+        looked at."""
         asked = read(self._predictions, body)
         budget, until = self._bounds(asked, headers, arrived, waited)
+        if asked.rows is not None:
+            return await self._predict_many(asked, budget, until, arrived)
         await self._pool.admission.enter()
         active, delay = self._pool.begin(), None
         try:
             active.check.features(asked.features)
             row = await self._row(active, asked.row, "row", until)
             answer = await self._answer(active, row, budget, until, asked.features)
-            sent = self._encode(prediction(answer))
+            sent = self._encode(prediction(answer, active.version))
             delay = self._now() - arrived - min(answer.elapsed, answer.measured)
         except Exception as error:
             self._note_error(active, error)
@@ -92,9 +98,53 @@ class RequestHandler:
         finally:
             self._pool.end(active)
             self._pool.admission.leave(delay)
-        self._telemetry.answers([answer])
+        note(version=active.version, rows=1, cost=answer.cost, stopped=answer.stopped, value=_plain(answer.value))
+        self._telemetry.answers([answer], active.version)
         self._telemetry.request("/v1/predict", 200, self._now() - arrived)
         return sent
+
+    async def _predict_many(
+        self, asked: PredictRequest, budget: float | None, until: float | None, arrived: float
+    ) -> bytes:
+        """Answer several rows together, on a thread: extractors declared with `many` are called once for all."""
+        await self._pool.admission.enter()
+        active = self._pool.begin()
+        try:
+            rows = await self._rows(active, asked, until)
+            left = None if until is None else max(0.0, until - self._now())
+            answers = await self._beside(lambda: active.runner.predict_many(rows, budget, left))
+            sent = self._encode(many(answers, active.version))
+        except Exception as error:
+            self._note_error(active, error)
+            raise
+        finally:
+            self._pool.end(active)
+            self._pool.admission.leave(None)
+        note(version=active.version, rows=len(rows), cost=math.fsum(answer.cost for answer in answers))
+        self._telemetry.answers(answers, active.version)
+        self._telemetry.request("/v1/predict", 200, self._now() - arrived)
+        return sent
+
+    async def _rows(self, active: ActivePlan, asked: PredictRequest, until: float | None) -> list[Any]:
+        """The rows of a request as extractors take them."""
+        given = asked.rows or []
+        if asked.row is not None or asked.features:
+            raise RefusedError("Got both rows and a row.", "rows", "Send `row` with `features`, or `rows` alone.")
+        if len(given) > self._limits.max_documents:
+            raise RefusedError(
+                f"A request has at most {self._limits.max_documents} rows, got {len(given)}.",
+                "rows",
+                "Send fewer at once, or start the server with a higher --max-documents.",
+            )
+        rows = []
+        for i, row in enumerate(given):
+            found = await self._row(active, row, f"rows[{i}]", until)
+            if found is UNREAD:
+                raise RefusedError("The rows were not read in time.", f"rows[{i}]", "Send fewer at once.", 503)
+            rows.append(found)
+            if i % MANY == MANY - 1:
+                await asyncio.sleep(0)
+        return rows
 
     async def rank(self, body: bytes, headers: Headers, arrived: float, waited: float) -> bytes:
         """Rank a list; its deadline counts from when it `arrived`, and it `waited` until it was looked at."""
@@ -107,14 +157,15 @@ class RequestHandler:
             documents = await self._documents(active, asked, until)
             left = None if until is None else max(0.0, until - self._now())
             ranked = await active.runner.arank(asked.query, documents, budget, left, asked.features)
-            sent = self._encode(ranking(ranked))
+            sent = self._encode(ranking(ranked, active.version))
         except Exception as error:
             self._note_error(active, error)
             raise
         finally:
             self._pool.end(active)
             self._pool.admission.leave(None)
-        self._telemetry.answers(ranked.answers)
+        note(version=active.version, rows=len(documents), cost=ranked.cost)
+        self._telemetry.answers(ranked.answers, active.version)
         self._telemetry.request("/v1/rank", 200, self._now() - arrived)
         return sent
 
@@ -208,6 +259,10 @@ class RequestHandler:
         if active.has_rows_at_hand and left != 0.0:
             return active.runner.predict(row, budget, None, features)
         return await active.runner.apredict(row, budget, left, features)
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def _smaller(first: float | None, second: float | None, otherwise: float | None) -> float | None:

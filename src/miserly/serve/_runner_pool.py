@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from time import perf_counter
 
-from miserly.plan import Menu, Plan
+from miserly.plan import Menu, Plan, content_hash
 from miserly.runtime import REAL, Clock, Extractor, OnDemand, readers
 from miserly.serve._admission import Admission
 from miserly.serve._rollout import Canary, check_canaries, check_compatible
@@ -36,6 +36,7 @@ class ActivePlan:
         self.has_rows_at_hand = extractors is None
         self.runner = OnDemand(plan, readers(plan.costs) if extractors is None else extractors, clock=clock)
         self.plan, self.menu = self.runner.plan, self.runner.menu
+        self.version = content_hash(plan)
         self.in_flight = self.n_errors = 0
         self.is_retired = False
 
