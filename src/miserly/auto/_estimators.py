@@ -18,7 +18,7 @@ from miserly.auto._candidates import Scale, TriedPlan
 from miserly.auto._clock import Progress, TimeLimit
 from miserly.auto._menus import make_menu
 from miserly.auto._planned import PlannedClassifier, PlannedRanker, PlannedRegressor
-from miserly.auto._portfolio import build
+from miserly.auto._portfolio import build, compile_kernels
 from miserly.auto._task import Kind, Rows, Task, choose_metric
 from miserly.costs import CostTable
 from miserly.estimators import PlanClassifier, PlanEstimator, PlanRegressor, constraints
@@ -58,7 +58,6 @@ class _AutoMiser(PlanEstimator):
 
     def _fit_rows(self, X: Any, y: Any, qid: Any, eval_set: Any, progress: Progress | None) -> None:
         """From data to `frontier_`, `plan_` and `metric_`."""
-        clock = TimeLimit(self.time_limit, progress)
         X, y, _ = self._fit_data(X, y, y_numeric=self._kind != "classes")
         X = np.asarray(X.toarray() if issparse(X) else X, np.float64)
         classes, target = self._targets(y)
@@ -74,6 +73,9 @@ class _AutoMiser(PlanEstimator):
             self.metric_ = get_metric(self.metric)
         seed = int(check_random_state(self.random_state).randint(2**31))
         task = Task(self._kind, Rows(X, target, qid), held, classes, self._bound_costs(), self.metric_, seed)
+        if self.time_limit is not None:
+            compile_kernels(self._kind)
+        clock = TimeLimit(self.time_limit, progress)
         kept, scale = build(task, clock)
         self.frontier_ = self._frontier(kept, scale, complete=not clock.interrupted)
         self.plan_ = self.frontier_.points[-1].model.plan_
@@ -161,8 +163,8 @@ class AutoMiserClassifier(PlanClassifier, _AutoMiser):
     costs : CostTable
         What features need, and what that costs. `CostTable.uniform()` if all cost the same.
     time_limit : float or None, default=60
-        Seconds after which no new model is begun. None: all of the portfolio is tried, and the same seed gives the same
-        bits.
+        Seconds after which no new model is begun; compiling does not count. None: all of the portfolio is tried, and
+        the same seed gives the same bits.
     metric : str or Metric, default="auto"
         What "better" means on the frontier. "auto": accuracy; the area under the ROC curve
         where the smaller of two classes has less than 20 % of the rows; log loss where one of many has more than 80 %.
@@ -265,8 +267,8 @@ class AutoMiserRegressor(PlanRegressor, _AutoMiser):
     costs : CostTable
         What features need, and what that costs. `CostTable.uniform()` if all cost the same.
     time_limit : float or None, default=60
-        Seconds after which no new model is begun. None: all of the portfolio is tried, and the same seed gives the same
-        bits.
+        Seconds after which no new model is begun; compiling does not count. None: all of the portfolio is tried, and
+        the same seed gives the same bits.
     metric : str or Metric, default="auto"
         What "better" means on the frontier. "auto": mean squared error.
     random_state : int, RandomState instance or None, default=0
@@ -352,8 +354,8 @@ class AutoMiserRanker(PlanRegressor, _AutoMiser):
     costs : CostTable
         What features need, and what that costs. `CostTable.uniform()` if all cost the same.
     time_limit : float or None, default=60
-        Seconds after which no new model is begun. None: all of the portfolio is tried, and the same seed gives the same
-        bits.
+        Seconds after which no new model is begun; compiling does not count. None: all of the portfolio is tried, and
+        the same seed gives the same bits.
     metric : str or Metric, default="auto"
         What "better" means on the frontier. "auto": NDCG@5.
     random_state : int, RandomState instance or None, default=0

@@ -6,6 +6,7 @@ import logging
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -16,7 +17,8 @@ from miserly.auto._lists import list_candidates
 from miserly.auto._policy import StageGraph, StagePolicy
 from miserly.auto._search import find_sets
 from miserly.auto._stages import StageFitter
-from miserly.auto._task import Task
+from miserly.auto._task import Kind, Rows, Task, choose_metric
+from miserly.costs import CostTable
 
 logger = logging.getLogger(__name__)
 N_RATES, N_MORE = 7, 13  # rates of a sweep: first ones far apart, then between those that leave most
@@ -53,6 +55,18 @@ def build(task: Task, clock: TimeLimit) -> tuple[list[TriedPlan], Scale]:
     return pareto(found), scale
 
 
+@cache
+def compile_kernels(kind: Kind) -> None:
+    """Compile what a portfolio runs, on a few rows: the first fit of an environment takes ten seconds and more for it,
+    which a time limit must not count. Later calls do nothing."""
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = (X[:, 0] > 0).astype(np.float64)
+    rows = Rows(X, y, np.repeat(np.arange(6), 10) if kind == "lists" else None)
+    classes = np.arange(2) if kind == "classes" else None
+    metric, _ = choose_metric(kind, y)
+    build(Task(kind, rows, None, classes, CostTable.per_feature([1.0, 2.0]), metric, 0), TimeLimit(None))
+
+
 @contextmanager
 def _interruptible(clock: TimeLimit) -> Iterator[None]:
     """Ctrl-C ends the step, not the fit."""
@@ -63,8 +77,9 @@ def _interruptible(clock: TimeLimit) -> Iterator[None]:
 
 
 def _spread(sets: list[int]) -> list[int]:
-    """The sets, those far apart first, so that a short time gives a coarse frontier, not half of one."""
-    order: list[int] = []
+    """The sets, those far apart first, so that a short time gives a coarse frontier, not half of one: both ends, then
+    the middle, then the quarters."""
+    order: list[int] = [sets[-1]]
     step = 1
     while step < len(sets):
         step *= 2

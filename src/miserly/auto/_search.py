@@ -22,6 +22,7 @@ FEW_UNITS = 4  # up to here all unions are tried
 LEAST_GAIN = 1e-3  # of the loss of the constant, below which a step is noise
 N_BINS = 16
 MOST_TIERS = 4
+SEARCH = 0.4  # share of the time that the search may take
 
 
 class SetSearch:
@@ -61,7 +62,7 @@ class SetSearch:
         """Sets, each with one unit more than the one before; without a rate the units with most gain per price."""
         sets = [0]
         least = LEAST_GAIN * abs(self.loss(0))
-        while len(sets) <= longest and not self.clock.over(0.4):
+        while len(sets) <= longest and not self.clock.over(SEARCH):
             now = sets[-1]
             units = sorted({m & ~now for m in self.masks if m & ~now and self.price(m & ~now) <= most_expensive})
             best, found = -math.inf, 0
@@ -80,7 +81,7 @@ class SetSearch:
     def without_useless(self, bought: int, rate: float) -> int:
         """The set less the acquisitions that are not worth their price any more."""
         acquisitions = [1 << a for a in range(bought.bit_length()) if bought >> a & 1]
-        while acquisitions and not self.clock.over(0.4):
+        while acquisitions and not self.clock.over(SEARCH):
             worth = [self.loss(bought & ~a) - self.loss(bought) - rate * self.price(a) for a in acquisitions]
             least = int(np.argmin(worth))
             if worth[least] > 0:
@@ -130,9 +131,10 @@ def find_sets(task: Task, fitter: StageFitter, clock: TimeLimit, n_rates: int = 
                 if not clock.over(0.3):
                     sets.update(_by_importance(fitter, power, tier, 10 if k == 0 else 7))
         return _by_size(sets)
+    everything = _union(units)
     search = SetSearch(task, clock, fitter)
     start = abs(search.loss(0)) or 1.0
-    sets = {0, *search.forward(None)}
+    sets = {0, everything, *search.forward(None)}
     if len(set(prices)) > 1:
         for rate in np.geomspace(0.1 * start / min(prices), 0.002 * start / np.mean(prices), n_rates)[::-1]:
             chain = search.forward(rate)
@@ -140,9 +142,9 @@ def find_sets(task: Task, fitter: StageFitter, clock: TimeLimit, n_rates: int = 
             sets.add(search.without_useless(chain[-1], rate))
     cheap = _cheap_questions(search, prices)
     sets = {a | b for a in sets for b in [0, *cheap]}
-    if len(units) > LONGEST:
-        longest = max(sets, key=lambda s: (s.bit_count(), s))
-        ranked = _by_importance(fitter, 1.0, _union(units))
+    if len(units) > LONGEST or clock.over(SEARCH):  # a search that was cut short has found no large sets
+        longest = max(sets - {everything}, key=lambda s: (s.bit_count(), s))
+        ranked = _by_importance(fitter, 1.0, everything)
         sets.update(longest | s for s in ranked)
         sets.update(ranked[:4])
     return _by_size(sets)

@@ -83,7 +83,7 @@ DEFAULT_METRIC = {"classification": "accuracy", "regression": "mse", "ranking": 
 
 def _swept(model: Any, data: list[Any], metric: str, seed: int) -> Any:
     """The frontier of one method, or of the portfolio."""
-    from miserly.cli.frontier import fit_portfolio
+    from miserly.cli.portfolio import fit_portfolio
     from miserly.frontiers import frontier
 
     if hasattr(model, "random_state"):

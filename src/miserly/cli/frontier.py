@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,8 @@ from typing import Any
 import click
 
 from miserly.cli.options import FILE, json_option, make_model, print_json, task_of, training, with_schema
-from miserly.cli.progress import bar, share_bar
+from miserly.cli.portfolio import fit_portfolio
+from miserly.cli.progress import bar
 from miserly.cli.tables import read_inputs, show_notes, table_arguments, table_options
 from miserly.files import locked, write_whole
 
@@ -113,35 +113,6 @@ def _refuse_sweep_options(given: dict[str, Any], jobs: int) -> None:
         raise click.UsageError(
             f"--{option} is for one method: add --method greedy-miser (`miserly methods` lists all)."
         )
-
-
-def fit_portfolio(model: Any, data: list[Any], quiet: bool) -> Any:
-    """The frontier of a portfolio, measured on the validation rows."""
-    train, validation, _ = data
-    extra = {"qid": train[2]} if len(train) == 3 else {}
-    began = time.perf_counter()
-    with share_bar(quiet=quiet) as show:
-        model.fit(train[0], train[1], **extra, eval_set=validation, progress=show)
-    front = model.frontier_
-    each = (time.perf_counter() - began) / len(front.points)  # they are learned together
-    points = []
-    for point in front.points:
-        known = {name: v for name, v in point.params.items() if v == v}
-        measured = _on_rows(point.model.plan_, validation, front.metric)
-        points.append(replace(point, params=known, seconds=each, validation=measured))
-    return replace(front, points=tuple(points))
-
-
-def _on_rows(plan: Any, validation: Any, metric: Any) -> Any:
-    """A plan on the validation rows alone, as the page measures it; the portfolio chooses by folds of training too."""
-    import numpy as np
-
-    from miserly.frontiers import Measured
-    from miserly.report import LabelledRows, Observed
-
-    X, y, *qid = validation
-    seen = Observed.of(plan, LabelledRows(X, np.asarray(y), np.asarray(qid[0]) if qid else None))
-    return Measured.of(seen.quality(metric), seen.cost)
 
 
 def _report(front: Any, out: Path, chosen: Any, failed: Exception | None, as_json: bool) -> None:
