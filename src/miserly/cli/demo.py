@@ -71,7 +71,7 @@ def _finish(front: Any, validation: tuple[Any, ...], out: Path, title: str) -> A
     chosen = front.choose_point(quality=best.validation.quality * (1 - LOSS))
     chosen.model.plan_.save(out / "demo.plan")
     front.menu().save(out / "demo.menu")
-    front.plot(out / "frontier.png", chosen=chosen, blind=best, on="test")
+    front.plot(out / "frontier.png", chosen=chosen, on="test")
     run = save_run(front, validation, out, chosen)
     with bar("models on the page") as progress:
         write_report([run], out / "report.html", title, progress)
