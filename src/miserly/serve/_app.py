@@ -14,11 +14,13 @@ from litestar import Litestar, MediaType, Request, Response, get
 from litestar.datastructures import State
 from litestar.exceptions import HTTPException
 
+from miserly import __version__
 from miserly.plan import Menu, Plan
 from miserly.runtime import REAL, Clock, Extractor
 from miserly.serve import _openapi as openapi
 from miserly.serve._access_log import FACTS, AccessLog, request_id
 from miserly.serve._body import Bodies, ClientGoneError, Receive
+from miserly.serve._inference import model_metadata
 from miserly.serve._messages import ErrorAnswer, ErrorDetail, RefusedError, shorten
 from miserly.serve._metrics import Telemetry
 from miserly.serve._request_handler import Headers, RequestHandler, RequestLimits
@@ -41,7 +43,7 @@ class Application(Litestar):
     Attributes
     ----------
     handler : RequestHandler
-        Answers /v1/predict, /v1/rank and /v1/next.
+        Answers /v1/predict, /v1/rank, /v1/next and /v2/models/{name}/infer.
     pool : RunnerPool
         The plan at work, and how many requests may be in flight.
     telemetry : Telemetry
@@ -52,6 +54,8 @@ class Application(Litestar):
         Names that the headers Host and Origin may have besides localhost and addresses; None: they are not checked.
     clock : Clock
         Tells the time.
+    infer_path : str
+        The route of the Open Inference Protocol that answers.
     access_log : AccessLog or None
         Gets a line for each request of the POST routes.
 
@@ -71,6 +75,7 @@ class Application(Litestar):
     bodies: Bodies
     hosts: Collection[str] | None
     clock: Clock
+    infer_path: str = ""
     access_log: AccessLog | None = None
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -95,6 +100,8 @@ class Application(Litestar):
             return self.handler.predict
         if path == "/v1/rank":
             return self.handler.rank
+        if path == self.infer_path:
+            return self.handler.infer
         return self.handler.advise if path == "/v1/next" else None
 
     async def _exchange(self, path: str, answer: Answering, scope: Any, receive: Receive, send: Send) -> None:
@@ -123,7 +130,10 @@ class Application(Litestar):
     async def _refuse(self, path: str, error: Exception, send: Send) -> None:
         status, detail = in_words(error, self.bodies.most)
         self.telemetry.request(path if path in openapi.ROUTES else "other", status)
-        await self._send(send, status, msgspec.json.encode(ErrorAnswer(detail)))
+        sent: Any = ErrorAnswer(detail)
+        if path == self.infer_path:  # the protocol wants a text
+            sent = {"error": f"{detail.where}: {detail.what} {detail.remedy}"}
+        await self._send(send, status, msgspec.json.encode(sent))
 
     async def _send(self, send: Send, status: int, body: bytes) -> None:
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
@@ -167,6 +177,7 @@ def create_app(
     allowed_hosts: Collection[str] | None = None,
     canaries: Sequence[Canary] = (),
     access_log: str | Path | None = None,
+    model_name: str = "model",
     clock: Clock = REAL,
 ) -> Application:
     """Make an ASGI application that answers by a plan.
@@ -202,6 +213,8 @@ def create_app(
         Requests with expected answers that every new plan must pass.
     access_log : str, Path or None, default None
         A file to which each request adds a line of JSON; "-" is the standard output.
+    model_name : str, default "model"
+        What the routes of the Open Inference Protocol (/v2/models/{name}) call the plan.
     clock : Clock, default the machine's
         Where time comes from.
 
@@ -233,7 +246,7 @@ def create_app(
         return _json(pool, msgspec.json.encode(ErrorAnswer(detail)), status)
 
     app = Application(
-        _routes(pool, telemetry),
+        [*_routes(pool, telemetry), *_inference_routes(pool, model_name)],
         openapi_config=None,
         logging_config=None,
         request_max_body_size=max_body,
@@ -241,9 +254,10 @@ def create_app(
         on_shutdown=[pool.aclose],
         state=State({"pool": pool, "telemetry": telemetry, "bodies": bodies}),
     )
-    limits = RequestLimits(budget, deadline_ms, max_documents)
+    limits = RequestLimits(budget, deadline_ms, max_documents, model_name)
     app.handler = RequestHandler(pool, telemetry, limits, reader, clock)
     app.pool, app.telemetry, app.bodies, app.hosts, app.clock = pool, telemetry, bodies, allowed_hosts, clock
+    app.infer_path = f"/v2/models/{model_name}/infer"
     app.access_log = None if access_log is None else AccessLog(access_log)
     if app.access_log is not None:
         app.on_shutdown.append(app.access_log.close)
@@ -284,6 +298,26 @@ def _routes(pool: RunnerPool, telemetry: Telemetry) -> list[Any]:
         return openapi.page(openapi.summary(pool.active.plan, pool.active.menu))
 
     return [shown_plan, healthz, readyz, metrics, openapi_json, page]
+
+
+def _inference_routes(pool: RunnerPool, name: str) -> list[Any]:
+    """The routes of the Open Inference Protocol that only say how things are."""
+
+    @get(["/v2", "/v2/health/live"], sync_to_thread=False)
+    def server() -> dict[str, Any]:
+        return {"name": "miserly", "version": __version__, "extensions": [], "live": True}
+
+    @get(["/v2/health/ready", f"/v2/models/{name}/ready"], sync_to_thread=False)
+    def ready() -> Response[dict[str, Any]]:
+        is_ready = not pool.is_draining
+        return Response({"name": name, "ready": is_ready}, status_code=200 if is_ready else 503)
+
+    @get(f"/v2/models/{name}", sync_to_thread=False)
+    def model() -> Response[bytes]:
+        active = pool.active
+        return _json(pool, msgspec.json.encode(model_metadata(name, active.version, active.plan)))
+
+    return [server, ready, model]
 
 
 def _json(pool: RunnerPool, body: bytes, status: int = 200) -> Response[bytes]:

@@ -131,7 +131,7 @@ class RefusedError(Exception):
         self.status, self.detail = status, ErrorDetail(what, where, remedy)
 
 
-R = TypeVar("R", PredictRequest, RankRequest, NextRequest)
+R = TypeVar("R", bound=msgspec.Struct)
 _PLACE = re.compile(r" - at `\$\.?(.*)`$")
 
 

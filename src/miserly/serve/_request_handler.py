@@ -13,6 +13,7 @@ import msgspec
 from miserly.runtime import REAL, Answer, Clock, advise
 from miserly.serve._access_log import note
 from miserly.serve._admission import overloaded
+from miserly.serve._inference import InferAnswer, InferRequest, rows_of, tensors_of
 from miserly.serve._messages import (
     NextRequest,
     PredictRequest,
@@ -43,6 +44,7 @@ class RequestLimits:
     budget: float | None
     deadline_ms: float | None
     max_documents: int
+    model_name: str = "model"
 
 
 class RequestHandler:
@@ -75,6 +77,7 @@ class RequestHandler:
         self._predictions = msgspec.json.Decoder(PredictRequest)
         self._rankings = msgspec.json.Decoder(RankRequest)
         self._questions = msgspec.json.Decoder(NextRequest)
+        self._inferences = msgspec.json.Decoder(InferRequest)
         self._encode = msgspec.json.Encoder().encode
 
     async def predict(self, body: bytes, headers: Headers, arrived: float, waited: float) -> bytes:
@@ -83,7 +86,10 @@ class RequestHandler:
         asked = read(self._predictions, body)
         budget, until = self._bounds(asked, headers, arrived, waited)
         if asked.rows is not None:
-            return await self._predict_many(asked, budget, until, arrived)
+            answers, active = await self._predict_many(asked, budget, until)
+            sent = self._encode(many(answers, active.version))
+            self._telemetry.request("/v1/predict", 200, self._now() - arrived)
+            return sent
         await self._pool.admission.enter()
         active, delay = self._pool.begin(), None
         try:
@@ -104,8 +110,8 @@ class RequestHandler:
         return sent
 
     async def _predict_many(
-        self, asked: PredictRequest, budget: float | None, until: float | None, arrived: float
-    ) -> bytes:
+        self, asked: PredictRequest, budget: float | None, until: float | None
+    ) -> tuple[list[Answer], ActivePlan]:
         """Answer several rows together, on a thread: extractors declared with `many` are called once for all."""
         await self._pool.admission.enter()
         active = self._pool.begin()
@@ -113,7 +119,6 @@ class RequestHandler:
             rows = await self._rows(active, asked, until)
             left = None if until is None else max(0.0, until - self._now())
             answers = await self._beside(lambda: active.runner.predict_many(rows, budget, left))
-            sent = self._encode(many(answers, active.version))
         except Exception as error:
             self._note_error(active, error)
             raise
@@ -122,8 +127,19 @@ class RequestHandler:
             self._pool.admission.leave(None)
         note(version=active.version, rows=len(rows), cost=math.fsum(answer.cost for answer in answers))
         self._telemetry.answers(answers, active.version)
-        self._telemetry.request("/v1/predict", 200, self._now() - arrived)
-        return sent
+        return answers, active
+
+    async def infer(self, body: bytes, headers: Headers, arrived: float, waited: float) -> bytes:
+        """Answer tensors of the Open Inference Protocol."""
+        if any(name == b"inference-header-content-length" for name, _ in headers):
+            raise RefusedError("Binary tensors are not read.", "body", "Send JSON: binary_data=False in tritonclient.")
+        sent = read(self._inferences, body)
+        asked = rows_of(sent, self._pool.active.plan)
+        budget, until = self._bounds(asked, headers, arrived, waited)
+        answers, active = await self._predict_many(asked, budget, until)
+        outputs = tensors_of(answers, active.plan)
+        self._telemetry.request("/v2/infer", 200, self._now() - arrived)
+        return self._encode(InferAnswer(self._limits.model_name, active.version, sent.id, outputs))
 
     async def _rows(self, active: ActivePlan, asked: PredictRequest, until: float | None) -> list[Any]:
         """The rows of a request as extractors take them."""

@@ -91,6 +91,7 @@ def serve(
     asked = _remember_hangups()
     _check_regular(Path(path))
     hosts = {name.lower() for name in allow_host}
+    options.setdefault("model_name", Path(path).stem)
     options["allowed_hosts"] = hosts if hosts or _is_loopback(host) else None
     options["canaries"] = [] if canary is None else read_canaries(canary)
     given = None if extractors is None else list(extractors)
