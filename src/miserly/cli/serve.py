@@ -33,6 +33,8 @@ NAME = "MODULE:NAME"
 @click.option("--stop-within", type=click.FloatRange(1), default=20.0, show_default=True, help="Seconds after SIGTERM.")
 @click.option("--allow-host", multiple=True, metavar="NAME", help="A name for the Host header besides localhost.")
 @click.option("--canary", type=FILE, default=None, help="JSON lines: rows with values that a new plan must give.")
+@click.option("--route", multiple=True, metavar="FILE:PERCENT", help="A challenger, and its share of requests.")
+@click.option("--shadow", multiple=True, type=FILE, help="A plan that runs beside and is only compared.")
 @click.option("--access-log", metavar="FILE", default=None, help="JSON lines, one for each request; - is stdout.")
 @config_option
 def serve(plan: Path, extractors: str | None, read_row: str | None, config: Path | None, **options: Any) -> None:

@@ -25,6 +25,7 @@ from miserly.serve._messages import ErrorAnswer, ErrorDetail, RefusedError, shor
 from miserly.serve._metrics import Telemetry
 from miserly.serve._request_handler import Headers, RequestHandler, RequestLimits
 from miserly.serve._rollout import Canary
+from miserly.serve._routing import Router
 from miserly.serve._rows import RowReader
 from miserly.serve._runner_pool import RunnerPool
 
@@ -178,6 +179,8 @@ def create_app(
     canaries: Sequence[Canary] = (),
     access_log: str | Path | None = None,
     model_name: str = "model",
+    challengers: Sequence[tuple[Plan | Menu, float]] = (),
+    shadows: Sequence[Plan | Menu] = (),
     clock: Clock = REAL,
 ) -> Application:
     """Make an ASGI application that answers by a plan.
@@ -215,6 +218,12 @@ def create_app(
         A file to which each request adds a line of JSON; "-" is the standard output.
     model_name : str, default "model"
         What the routes of the Open Inference Protocol (/v2/models/{name}) call the plan.
+    challengers : sequence of (Plan or Menu, float), default ()
+        Other versions, each with the percent of requests that it answers, by a hash of the header `Miserly-Key` or,
+        without one, of the body.
+    shadows : sequence of Plan or Menu, default ()
+        Versions that answer each single row too, after it was answered; the metrics compare them. They call the
+        extractors again.
     clock : Clock, default the machine's
         Where time comes from.
 
@@ -238,6 +247,7 @@ def create_app(
     pool = RunnerPool(plan, extractors, max_in_flight, canaries, clock)
     bodies = Bodies(max_body, max_buffered, body_seconds)
     telemetry = Telemetry(pool, bodies)
+    telemetry.router = router = Router(pool, challengers, shadows)
 
     def refuse(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
         status, detail = in_words(error, max_body)
@@ -251,11 +261,11 @@ def create_app(
         logging_config=None,
         request_max_body_size=max_body,
         exception_handlers={Exception: refuse},
-        on_shutdown=[pool.aclose],
+        on_shutdown=[pool.aclose, router.aclose],
         state=State({"pool": pool, "telemetry": telemetry, "bodies": bodies}),
     )
     limits = RequestLimits(budget, deadline_ms, max_documents, model_name)
-    app.handler = RequestHandler(pool, telemetry, limits, reader, clock)
+    app.handler = RequestHandler(pool, telemetry, limits, reader, clock, router)
     app.pool, app.telemetry, app.bodies, app.hosts, app.clock = pool, telemetry, bodies, allowed_hosts, clock
     app.infer_path = f"/v2/models/{model_name}/infer"
     app.access_log = None if access_log is None else AccessLog(access_log)

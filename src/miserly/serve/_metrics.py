@@ -16,6 +16,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 
 from miserly.runtime import Answer, Call
 from miserly.serve._body import Bodies
+from miserly.serve._routing import Router
 from miserly.serve._runner_pool import RunnerPool
 
 SECONDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
@@ -116,6 +117,7 @@ class Telemetry:
         self._reloads: Counter[str] = Counter()
         self._calls: dict[str, Calls] = {}
         self._priced = self._measured = 0.0
+        self.router: Router | None = None
         self._registry = CollectorRegistry()
         self._registry.register(self)
 
@@ -163,6 +165,10 @@ class Telemetry:
         yield _times("request_seconds", "Time to answer", "route", self._took)
         yield _counts("answers", "Rows answered, by the reason why they stopped", ("stopped",), self._answers)
         yield from _by_version(self._versions)
+        if self.router is not None:
+            said = "Rows that shadows answered beside: same, other, failed, skipped"
+            yield _counts("shadow_answers", said, ("version", "shadow", "compared"), self.router.compared)
+            yield _counts("shadow_cost_priced", "What shadows cost", ("shadow",), self.router.shadow_cost)
         yield CounterMetricFamily("miserly_cost_priced", "What the rows cost, in the plan's unit", self._priced)
         yield CounterMetricFamily("miserly_cost_measured_seconds", "What the calls for them took", self._measured)
         outcomes = {(e, outcome): n for e, calls in self._calls.items() for outcome, n in calls.outcomes.items()}

@@ -28,6 +28,7 @@ from miserly.serve._messages import (
     shorten,
 )
 from miserly.serve._metrics import Telemetry
+from miserly.serve._routing import Router
 from miserly.serve._rows import UNREAD, RowReader
 from miserly.serve._runner_pool import ActivePlan, RunnerPool
 
@@ -62,6 +63,8 @@ class RequestHandler:
         Turns what JSON can say into what the extractors take; None: nothing need be done.
     clock : Clock, default the machine's
         Where time comes from.
+    router : Router or None, default None
+        Chooses the version that answers; None: the pool's plan answers all.
     """
 
     def __init__(
@@ -71,7 +74,9 @@ class RequestHandler:
         limits: RequestLimits,
         reader: RowReader | None,
         clock: Clock = REAL,
+        router: Router | None = None,
     ) -> None:
+        self._router = router or Router(pool)
         self._pool, self._telemetry, self._limits, self._reader = pool, telemetry, limits, reader
         self._now, self._beside = clock.now, clock.beside
         self._predictions = msgspec.json.Decoder(PredictRequest)
@@ -86,12 +91,13 @@ class RequestHandler:
         asked = read(self._predictions, body)
         budget, until = self._bounds(asked, headers, arrived, waited)
         if asked.rows is not None:
-            answers, active = await self._predict_many(asked, budget, until)
+            answers, active = await self._predict_many(asked, budget, until, body, headers)
             sent = self._encode(many(answers, active.version))
             self._telemetry.request("/v1/predict", 200, self._now() - arrived)
             return sent
         await self._pool.admission.enter()
-        active, delay = self._pool.begin(), None
+        pool, delay = self._router.choose(body, headers), None
+        active = pool.begin()
         try:
             active.check.features(asked.features)
             row = await self._row(active, asked.row, "row", until)
@@ -99,31 +105,35 @@ class RequestHandler:
             sent = self._encode(prediction(answer, active.version))
             delay = self._now() - arrived - min(answer.elapsed, answer.measured)
         except Exception as error:
-            self._note_error(active, error)
+            self._note_error(pool, active, error)
             raise
         finally:
-            self._pool.end(active)
+            pool.end(active)
             self._pool.admission.leave(delay)
+        self._router.compare(
+            answer, active.version, lambda other: self._answer(other, row, budget, None, asked.features)
+        )
         note(version=active.version, rows=1, cost=answer.cost, stopped=answer.stopped, value=_plain(answer.value))
         self._telemetry.answers([answer], active.version)
         self._telemetry.request("/v1/predict", 200, self._now() - arrived)
         return sent
 
     async def _predict_many(
-        self, asked: PredictRequest, budget: float | None, until: float | None
+        self, asked: PredictRequest, budget: float | None, until: float | None, body: bytes, headers: Headers
     ) -> tuple[list[Answer], ActivePlan]:
         """Answer several rows together, on a thread: extractors declared with `many` are called once for all."""
         await self._pool.admission.enter()
-        active = self._pool.begin()
+        pool = self._router.choose(body, headers)
+        active = pool.begin()
         try:
             rows = await self._rows(active, asked, until)
             left = None if until is None else max(0.0, until - self._now())
             answers = await self._beside(lambda: active.runner.predict_many(rows, budget, left))
         except Exception as error:
-            self._note_error(active, error)
+            self._note_error(pool, active, error)
             raise
         finally:
-            self._pool.end(active)
+            pool.end(active)
             self._pool.admission.leave(None)
         note(version=active.version, rows=len(rows), cost=math.fsum(answer.cost for answer in answers))
         self._telemetry.answers(answers, active.version)
@@ -136,7 +146,7 @@ class RequestHandler:
         sent = read(self._inferences, body)
         asked = rows_of(sent, self._pool.active.plan)
         budget, until = self._bounds(asked, headers, arrived, waited)
-        answers, active = await self._predict_many(asked, budget, until)
+        answers, active = await self._predict_many(asked, budget, until, body, headers)
         outputs = tensors_of(answers, active.plan)
         self._telemetry.request("/v2/infer", 200, self._now() - arrived)
         return self._encode(InferAnswer(self._limits.model_name, active.version, sent.id, outputs))
@@ -167,7 +177,8 @@ class RequestHandler:
         asked = read(self._rankings, body)
         budget, until = self._bounds(asked, headers, arrived, waited)
         await self._pool.admission.enter()
-        active = self._pool.begin()
+        pool = self._router.choose(body, headers)
+        active = pool.begin()
         try:
             await self._check_list(active, asked)
             documents = await self._documents(active, asked, until)
@@ -175,10 +186,10 @@ class RequestHandler:
             ranked = await active.runner.arank(asked.query, documents, budget, left, asked.features)
             sent = self._encode(ranking(ranked, active.version))
         except Exception as error:
-            self._note_error(active, error)
+            self._note_error(pool, active, error)
             raise
         finally:
-            self._pool.end(active)
+            pool.end(active)
             self._pool.admission.leave(None)
         note(version=active.version, rows=len(documents), cost=ranked.cost)
         self._telemetry.answers(ranked.answers, active.version)
@@ -190,7 +201,8 @@ class RequestHandler:
         asked = read(self._questions, body)
         budget = _smaller(asked.budget, read_header(headers, b"miserly-budget"), self._limits.budget)
         await self._pool.admission.enter()
-        active = self._pool.begin()
+        pool = self._router.choose(body, headers)
+        active = pool.begin()
         try:
             active.check.features(asked.known, "known")
             self._check_unavailable(active, asked.unavailable)
@@ -198,10 +210,10 @@ class RequestHandler:
             advice = await self._beside(lambda: advise(plan, asked.known, asked.unavailable, budget))
             sent = self._encode(next_purchase(advice))
         except Exception as error:
-            self._note_error(active, error)
+            self._note_error(pool, active, error)
             raise
         finally:
-            self._pool.end(active)
+            pool.end(active)
             self._pool.admission.leave(None)
         self._telemetry.request("/v1/next", 200, self._now() - arrived)
         return sent
@@ -228,9 +240,9 @@ class RequestHandler:
             raise overloaded()
         return budget, until
 
-    def _note_error(self, active: ActivePlan, error: Exception) -> None:
+    def _note_error(self, pool: RunnerPool, active: ActivePlan, error: Exception) -> None:
         if not isinstance(error, RefusedError):
-            self._pool.note_error(active)
+            pool.note_error(active)
 
     async def _row(self, active: ActivePlan, row: Any, where: str, until: float | None) -> Any:
         if active.has_rows_at_hand:

@@ -21,7 +21,7 @@ from typing import Any
 
 import uvicorn
 
-from miserly.plan import PlanFileError
+from miserly.plan import Menu, Plan, PlanFileError
 from miserly.runtime import Extractor
 from miserly.serve._app import Application, create_app
 from miserly.serve._metrics import Telemetry
@@ -52,6 +52,8 @@ def serve(
     max_connections: int = 4096,
     allow_host: Collection[str] = (),
     canary: str | Path | None = None,
+    route: Collection[str] = (),
+    shadow: Collection[str | Path] = (),
     **options: Any,
 ) -> None:
     """Serve a plan file until SIGTERM or SIGINT.
@@ -80,6 +82,10 @@ def serve(
         the loopback, or if a name is given.
     canary : str, Path or None, default None
         A file of JSON lines with rows and expected values that every new plan must pass.
+    route : collection of str, default ()
+        Challengers with their percent of requests, such as "next.plan:5". Their files are read at the start only.
+    shadow : collection of str or Path, default ()
+        Plan files that answer beside and are only compared; read at the start only.
     **options
         Those of `create_app`.
 
@@ -94,6 +100,8 @@ def serve(
     options.setdefault("model_name", Path(path).stem)
     options["allowed_hosts"] = hosts if hosts or _is_loopback(host) else None
     options["canaries"] = [] if canary is None else read_canaries(canary)
+    options["challengers"] = [_routed(text) for text in route]
+    options["shadows"] = [load_plan_or_menu(other) for other in shadow]
     given = None if extractors is None else list(extractors)
 
     def start(listener: socket.socket | None = None, link: WorkerLink | None = None) -> None:
@@ -149,6 +157,16 @@ def _run(
 
     with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
         runner.run(main())
+
+
+def _routed(text: str) -> tuple[Plan | Menu, float]:
+    path, _, share = text.rpartition(":")
+    try:
+        return load_plan_or_menu(path), float(share)
+    except (ValueError, FileNotFoundError) as error:
+        if isinstance(error, PlanFileError):
+            raise
+        raise ValueError(f"A route is a plan file and its percent of requests, next.plan:5; got {text!r}.") from None
 
 
 def _family(host: str) -> socket.AddressFamily:

@@ -81,6 +81,12 @@ class RunnerPool:
         self._taking_over = asyncio.Lock()
         self._closing: set[asyncio.Task[None]] = set()
 
+    def beside(self, plan: Plan | Menu) -> RunnerPool:
+        """A pool of another plan with the same extractors, clock and places."""
+        pool = RunnerPool(plan, self._extractors, 1, (), self._clock)
+        pool.admission = self.admission
+        return pool
+
     @property
     def in_flight(self) -> int:
         """Requests that are being answered."""
