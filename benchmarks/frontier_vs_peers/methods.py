@@ -1,4 +1,8 @@
-"""The methods: each grows the plans of its whole frontier from a training part and prices. One line each in METHODS."""
+"""The methods: each grows the plans of its whole frontier from prices. One line each in METHODS.
+
+A method yields pairs of plans: one fitted on the training part, by which points are chosen on validation, and the same
+setting fitted again on training and validation rows, which is what is tested.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -15,12 +18,14 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from benchmarks.frontier_vs_peers import importers
 from benchmarks.frontier_vs_peers.data import Part, Split
-from miserly import auto, baselines, estimators
+from benchmarks.frontier_vs_peers.measure import best_quality
+from miserly import auto, estimators
 from miserly.costs import CostTable
 from miserly.experiments import fit_arguments
 from miserly.frontiers import Frontier
 from miserly.frontiers._between import between
-from miserly.plan import Plan, cascade
+from miserly.metrics import Metric
+from miserly.plan import Plan
 
 try:
     import lightgbm
@@ -31,7 +36,9 @@ try:
 except ImportError:
     catboost = None
 
-LEAST_RISE, N_THRESHOLDS = 1.15, 6
+SHAPES = ({"max_depth": 3, "max_leaf_nodes": 8}, {"max_depth": 6, "max_leaf_nodes": 16})
+Pair = tuple[Plan, Plan]
+Fit = Callable[[float], Plan]  # of a rate of exchange
 
 
 @dataclass(frozen=True)
@@ -39,24 +46,28 @@ class Settings:
     """What all boosted methods share, and the length of a frontier."""
 
     min_samples_leaf: int
-    is_ranking: bool
-    n_estimators: int = 100
+    metric: Metric
+    n_estimators: int = 300
     learning_rate: float = 0.1
     max_depth: int = 3
     max_leaf_nodes: int = 8
     n_points: int = 15
 
+    @property
+    def is_ranking(self) -> bool:
+        """Whether documents of queries are ranked."""
+        return self.metric.grouped
+
 
 @dataclass(frozen=True)
 class Method:
-    """`grow(split, costs, settings)` yields plans; `charge` is how they are priced. Others' methods learn from flat
-    prices only. `pooled` are the entries of ours that make "miserly: all"."""
+    """`grow(split, costs, settings)` yields pairs of plans; `charge` is how they are priced. Others' methods learn from
+    flat prices only."""
 
     name: str
-    grow: Callable[[Split, CostTable, Settings], Iterator[Plan]]
+    grow: Callable[[Split, CostTable, Settings], Iterator[Pair]]
     charge: str
     ours: bool = False
-    pooled: bool = False
 
 
 def classes_of(train: Part, how: Settings) -> np.ndarray | None:
@@ -64,31 +75,47 @@ def classes_of(train: Part, how: Settings) -> np.ndarray | None:
     return None if how.is_ranking else np.unique(train.y)
 
 
+def joined_rows(split: Split) -> Part:
+    """All rows that are not test; the queries of the two parts are kept apart."""
+    parts = (split.train, split.validation)
+    X, y = (np.concatenate([getattr(part, name) for part in parts]) for name in ("X", "y"))
+    if split.train.qid is None:
+        return Part(X, y)
+    qids = [np.unique(part.qid, return_inverse=True)[1] + 10**6 * k for k, part in enumerate(parts)]
+    return Part(X, y, np.concatenate(qids))
+
+
 def sweep(
-    fit: Callable[[float], Plan], split: Split, costs: CostTable, how: Settings, charge: str, least: float = 1e-5
-) -> Iterator[Plan]:
+    fitter: Callable[[Part, Settings], Fit], split: Split, costs: CostTable, how: Settings, charge: str
+) -> Iterator[Pair]:
     """Plans at the cost-blind end, at some exchange rates far apart, then between the two neighbours with most between
     them, again and again: the difference of their mean costs on validation times that of their rates, both in
     logarithms, so that a jump of the cost is not pursued for ever. To buy nothing counts as a third of the cheapest
     price: the frontier begins where the first purchase is made. The same rule for every method.
 
     Rates are shares of what a perfect first tree would gain: at the last even the cheapest feature costs more than any
-    tree gains, at the first a typical feature costs the share `least` of that.
+    tree gains, at the first a typical feature costs 1e-5 of that. The shape of trees is the one whose cost-blind model
+    is best on validation after its best number of rounds.
     """
     prices = [p for p in (costs.price([f]) for f in costs.features) if p > 0]
-    first, last = least / np.mean(prices), 0.6 / min(prices)
+    first, last = 1e-5 / np.mean(prices), 0.6 / min(prices)
     found: list[tuple[float, float]] = []
+    shapes = [replace(how, **shape) for shape in SHAPES]
+    shape = max(shapes, key=lambda shape: best_quality(fitter(split.train, shape)(0.0), split.validation, how.metric))
+    fit, fit_again = fitter(split.train, shape), fitter(joined_rows(split), shape)
 
-    def at(rate: float) -> Plan:
+    def at(rate: float) -> Pair:
         plan = fit(rate)
         spent = plan.predict_cost(split.validation.X, charge=charge).mean()
         found.append((math.log(max(rate, first / 10)), math.log(max(spent, min(prices) / 3))))
-        return plan
+        return plan, fit_again(rate)
 
     yield from map(at, [0.0, *np.geomspace(first, last, how.n_points // 2)])
     while len(found) < how.n_points:
-        ((_, place),) = between([found], 1)
-        yield at(math.exp(place))
+        places = between([found], 1)
+        if not places:
+            break
+        yield at(math.exp(places[0][1]))
 
 
 def spread(train: Part, how: Settings) -> float:
@@ -102,125 +129,56 @@ def spread(train: Part, how: Settings) -> float:
 # ---- ours ---------------------------------------------------------------------------------------------------------
 
 
-def miser(split: Split, costs: CostTable, how: Settings, charge: str = "learner", **params: Any) -> Iterator[Plan]:
+def miser(split: Split, costs: CostTable, how: Settings, charge: str = "learner", **params: Any) -> Iterator[Pair]:
     """Greedy Miser over λ."""
     kind = estimators.GreedyMiserRanker if how.is_ranking else estimators.GreedyMiserClassifier
     if charge != "learner":
         params["charge"] = charge
-    model = kind(
-        costs,
-        n_estimators=how.n_estimators,
-        learning_rate=how.learning_rate,
-        max_depth=how.max_depth,
-        max_leaf_nodes=how.max_leaf_nodes,
-        min_samples_leaf=how.min_samples_leaf,
-        n_jobs=1,
-        **params,
-    )
-    binned, train = model.prepare(split.train.X), split.train
-    more = fit_arguments(kind, train)
 
-    def fit(rate: float) -> Plan:
-        model.set_params(tradeoff=0.5 * spread(train, how) * rate)
-        return model.fit(train.X, train.y, binned=binned, **more).plan_
+    def fitter(part: Part, how: Settings) -> Fit:
+        model = kind(
+            costs,
+            n_estimators=how.n_estimators,
+            learning_rate=how.learning_rate,
+            max_depth=how.max_depth,
+            max_leaf_nodes=how.max_leaf_nodes,
+            min_samples_leaf=how.min_samples_leaf,
+            n_jobs=1,
+            **params,
+        )
+        binned, more = model.prepare(part.X), fit_arguments(kind, part)
 
-    yield from sweep(fit, split, costs, how, charge)
+        def fit(rate: float) -> Plan:
+            model.set_params(tradeoff=0.5 * spread(part, how) * rate)
+            return model.fit(part.X, part.y, binned=binned, **more).plan_
+
+        return fit
+
+    yield from sweep(fitter, split, costs, how, charge)
 
 
-def miser_both(split: Split, costs: CostTable, how: Settings) -> Iterator[Plan]:
+def miser_both(split: Split, costs: CostTable, how: Settings) -> Iterator[Pair]:
     """Both charges, pooled, as CatBoost's two kinds of penalty are; on half of the rows a round, leaves shrunk."""
     for charge in ("learner", "path"):
         yield from miser(split, costs, how, charge, subsample=0.5, l2_regularization=10.0, random_state=0)
 
 
-def ours(stem: str, split: Split, costs: CostTable, how: Settings, grid: Any = None, **params: Any) -> Iterator[Plan]:
-    """One of `miserly.baselines` over its cost axis: the values of `grid`, those it suggests, or (grid="sweep") λ."""
-    kind = find_baseline(stem, how.is_ranking)
-    known = signature(kind).parameters
-    wanted = {
-        "costs": costs,
-        "n_estimators": how.n_estimators,
-        "learning_rate": how.learning_rate,
-        "max_depth": how.max_depth,
-        "max_leaf_nodes": how.max_leaf_nodes,
-        "min_samples_leaf": how.min_samples_leaf,
-        "n_jobs": 1,
-        "random_state": 0,
-        **params,
-    }
-    model = kind(**{name: value for name, value in wanted.items() if name in known})
-    train = split.train
-    more = fit_arguments(kind, train)
-
-    def fit(value: Any) -> Plan:
-        return model.set_params(**{kind.cost_axis: value}).fit(train.X, train.y, **more).plan_
-
-    if isinstance(grid, str):
-        yield from sweep(lambda rate: fit(0.5 * spread(train, how) * rate), split, costs, how, "path")
-    else:
-        yield from map(fit, model.suggest_grid(train.y, how.n_points) if grid is None else grid)
-
-
-def path_trees(split: Split, costs: CostTable, how: Settings) -> Iterator[Plan]:
-    """Single trees over λ and, as for the plain tree, over `max_leaf_nodes` (what a prefix is to boosting)."""
-    fewer = replace(how, n_points=how.n_points // 2)
-    for leaves in (2, 3, 4, 6, 8, 16, 256):
-        yield from ours("PathTree", split, costs, fewer, grid="sweep", max_depth=None, max_leaf_nodes=leaves)
-
-
-def early_exits(split: Split, costs: CostTable, how: Settings) -> Iterator[Plan]:
-    """Exits at several thresholds put into a few models of the miser."""
-    kind, train = find_baseline("EarlyExit", how.is_ranking), split.train
-    more = fit_arguments(kind, train)
-    for plan in miser(split, costs, replace(how, n_points=6)):
-        if plan.nodes:
-            model = kind(plan)
-            for value in model.suggest_grid(train.y, 5):
-                yield model.set_params(threshold=value).fit(train.X, train.y, **more).plan_
-
-
-def miser_cascade(split: Split, costs: CostTable, how: Settings, charge: str, **params: Any) -> Iterator[Plan]:
-    """The miser over λ; and its models one after another, cheapest first, from each of them on, with exits between."""
-    plans = [plan for plan in miser(split, costs, how, charge, **params) if plan.nodes]
-    yield from plans
-    spent = [float(plan.predict_cost(split.validation.X).mean()) for plan in plans]
-    rising: list[int] = []
-    for i in np.argsort(spent):
-        if not rising or spent[i] > LEAST_RISE * spent[rising[-1]]:
-            rising.append(int(i))
-    kind, train = find_baseline("EarlyExit", how.is_ranking), split.train
-    for first in range(len(rising) - 1):
-        model = kind(cascade([plans[i] for i in rising[first:]]))
-        for value in model.suggest_grid(train.y, N_THRESHOLDS):
-            yield model.set_params(threshold=value).fit(train.X, train.y, **fit_arguments(kind, train)).plan_
-
-
-def find_baseline(stem: str, is_ranking: bool) -> Any:
-    """The class of that stem for this kind of data, or None while nobody has written it."""
-    ends = ("Ranker", "Regressor") if is_ranking else ("Classifier",)
-    found = [getattr(baselines, stem + end, None) for end in ends]
-    return next((kind for kind in found if kind is not None), None)
-
-
 def auto_frontier(split: Split, costs: CostTable, is_ranking: bool) -> Frontier:
-    """The documented call with default settings: all rows that are not test, cross-validated."""
-    parts = (split.train, split.validation)
-    X, y = (np.concatenate([getattr(part, name) for part in parts]) for name in ("X", "y"))
+    """The documented call with default settings, on all rows that are not test."""
+    rows = joined_rows(split)
     if is_ranking:
-        qid = np.concatenate([np.unique(part.qid, return_inverse=True)[1] + 10**6 * k for k, part in enumerate(parts)])
-        return auto.AutoMiserRanker(costs).fit(X, y, qid=qid).frontier_
-    return auto.AutoMiserClassifier(costs, metric="accuracy").fit(X, y).frontier_
+        return auto.AutoMiserRanker(costs, random_state=0).fit(rows.X, rows.y, qid=rows.qid).frontier_
+    return auto.AutoMiserClassifier(costs, random_state=0).fit(rows.X, rows.y).frontier_
 
 
 # ---- peers --------------------------------------------------------------------------------------------------------
 
 
-def lightgbm_cegb(split: Split, costs: CostTable, how: Settings, lazy: bool, **params: Any) -> Iterator[Plan]:
-    """LightGBM over `cegb_tradeoff`: coupled penalties once per model, lazy ones once per row that meets a split."""
-    train, classes = split.train, classes_of(split.train, how)
-    n, prices = len(train.y), np.array([costs.price([f]) for f in costs.features])
-    params = {
-        "objective": "regression" if classes is None else "binary" if len(classes) == 2 else "multiclass",
+def lightgbm_params(part: Part, how: Settings, objective: str = "regression") -> dict[str, Any]:
+    """What both ways to use LightGBM share; grades are learned by `objective`."""
+    classes = classes_of(part, how)
+    return {
+        "objective": objective if classes is None else "binary" if len(classes) == 2 else "multiclass",
         "num_leaves": how.max_leaf_nodes,
         "max_depth": how.max_depth,
         "learning_rate": how.learning_rate,
@@ -229,129 +187,138 @@ def lightgbm_cegb(split: Split, costs: CostTable, how: Settings, lazy: bool, **p
         "force_col_wise": True,
         "verbose": -1,
         **({"num_class": len(classes)} if classes is not None and len(classes) > 2 else {}),
-        **params,
     }
-    kind, share = ("lazy", 1.0) if lazy else ("coupled", float(n))
-    params[f"cegb_penalty_feature_{kind}"] = list(prices * share)
-    y = train.y if classes is None else np.searchsorted(classes, train.y)
-    data = lightgbm.Dataset(train.X, y, params=params, free_raw_data=False).construct()
-    # Its gain is a sum over rows of squared gradients over second derivatives: about 1 a row for log-loss.
-    per_row = spread(train, how) if classes is None else 1.0
+
+
+def lightgbm_cegb(split: Split, costs: CostTable, how: Settings, lazy: bool, **params: Any) -> Iterator[Pair]:
+    """LightGBM over `cegb_tradeoff`: coupled penalties once per model, lazy ones once per row that meets a split."""
+    prices = np.array([costs.price([f]) for f in costs.features])
     check = split.validation.X[:500]
 
-    def fit(rate: float) -> Plan:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            booster = lightgbm.train({**params, "cegb_tradeoff": rate * per_row}, data, how.n_estimators)
-        plan = importers.from_lightgbm(booster, costs, classes)
-        importers.check_same(plan, check, booster.predict(check, raw_score=True), "LightGBM")
-        return plan
+    def fitter(part: Part, how: Settings) -> Fit:
+        classes = classes_of(part, how)
+        kind, share = ("lazy", 1.0) if lazy else ("coupled", float(len(part.y)))
+        all_params = {**lightgbm_params(part, how), **params, f"cegb_penalty_feature_{kind}": list(prices * share)}
+        y = part.y if classes is None else np.searchsorted(classes, part.y)
+        data = lightgbm.Dataset(part.X, y, params=all_params, free_raw_data=False).construct()
+        # Its gain is a sum over rows of squared gradients over second derivatives: about 1 a row for log-loss.
+        per_row = spread(part, how) if classes is None else 1.0
 
-    yield from sweep(fit, split, costs, how, "path" if lazy else "learner")
+        def fit(rate: float) -> Plan:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                booster = lightgbm.train({**all_params, "cegb_tradeoff": rate * per_row}, data, how.n_estimators)
+            plan = importers.from_lightgbm(booster, costs, classes)
+            importers.check_same(plan, check, booster.predict(check, raw_score=True), "LightGBM")
+            return plan
+
+        return fit
+
+    yield from sweep(fitter, split, costs, how, "path" if lazy else "learner")
 
 
-def lightgbm_top_k(split: Split, costs: CostTable, how: Settings) -> Iterator[Plan]:
-    """LightGBM trained again on the k features with most gain per price, for k from 1 to all."""
-    train, classes = split.train, classes_of(split.train, how)
+def lightgbm_top_k(split: Split, costs: CostTable, how: Settings) -> Iterator[Pair]:
+    """LightGBM trained again on the k features with most gain per price, for k from 1 to all, in each shape."""
     prices = np.array([costs.price([f]) for f in costs.features])
-    params = {
-        "objective": "lambdarank" if classes is None else "binary" if len(classes) == 2 else "multiclass",
-        "num_leaves": how.max_leaf_nodes,
-        "max_depth": how.max_depth,
-        "learning_rate": how.learning_rate,
-        "min_data_in_leaf": how.min_samples_leaf,
-        "num_threads": 1,
-        "verbose": -1,
-        **({"num_class": len(classes)} if classes is not None and len(classes) > 2 else {}),
-    }
-    y = train.y if classes is None else np.searchsorted(classes, train.y)
-    starts = None if train.qid is None else np.flatnonzero(np.r_[True, train.qid[1:] != train.qid[:-1]])
+    for shape in SHAPES:
+        settings = replace(how, **shape)
+        trainers = [_lightgbm_trainer(part, costs, settings) for part in (split.train, joined_rows(split))]
+        whole, _ = trainers[0](np.arange(len(prices)))
+        order = np.argsort(-whole.feature_importance("gain") / np.maximum(prices, 1e-12), kind="stable")
+        for k in np.unique(np.geomspace(1, len(order), how.n_points).round().astype(int)):
+            first, second = (train(order[:k])[1] for train in trainers)
+            yield first, second
+
+
+def _lightgbm_trainer(part: Part, costs: CostTable, how: Settings) -> Callable[[np.ndarray], tuple[Any, Plan]]:
+    classes = classes_of(part, how)
+    params = lightgbm_params(part, how, "lambdarank")
+    y = part.y if classes is None else np.searchsorted(classes, part.y)
+    starts = None if part.qid is None else np.flatnonzero(np.r_[True, part.qid[1:] != part.qid[:-1]])
     group = None if starts is None else np.diff(np.r_[starts, len(y)])
-    whole = lightgbm.train(params, lightgbm.Dataset(train.X, y, group=group), how.n_estimators)
-    order = np.argsort(-whole.feature_importance("gain") / np.maximum(prices, 1e-12), kind="stable")
-    for k in np.unique(np.geomspace(1, len(order), 30).round().astype(int)):
-        X = np.zeros_like(train.X)
-        X[:, order[:k]] = train.X[:, order[:k]]
+
+    def train(columns: np.ndarray) -> tuple[Any, Plan]:
+        X = np.zeros_like(part.X)
+        X[:, columns] = part.X[:, columns]
         booster = lightgbm.train(params, lightgbm.Dataset(X, y, group=group), how.n_estimators)
-        yield importers.from_lightgbm(booster, costs, classes)
+        return booster, importers.from_lightgbm(booster, costs, classes)
+
+    return train
 
 
 def catboost_penalties(
     split: Split, costs: CostTable, how: Settings, per_object: bool, policy: str, **params: Any
-) -> Iterator[Plan]:
+) -> Iterator[Pair]:
     """CatBoost over `penalties_coefficient`: penalties for a feature's first use in the model, or by each object."""
-    train, classes = split.train, classes_of(split.train, how)
-    n, prices = len(train.y), np.array([costs.price([f]) for f in costs.features])
-    y = train.y if classes is None else np.searchsorted(classes, train.y)
-    params = {
-        "loss_function": "RMSE" if classes is None else "Logloss" if len(classes) == 2 else "MultiClass",
-        "iterations": how.n_estimators,
-        "depth": how.max_depth,
-        "learning_rate": how.learning_rate,
-        "grow_policy": policy,
-        "score_function": "L2",
-        "thread_count": 1,
-        "verbose": 0,
-        "allow_writing_files": False,
-        "random_seed": 0,
-        **params,
-    }
-    if policy == "Lossguide":
-        params |= {"max_leaves": how.max_leaf_nodes, "min_data_in_leaf": how.min_samples_leaf}
-    name, share = ("per_object_feature_penalties", 1.0) if per_object else ("first_feature_use_penalties", float(n))
-    params[name] = list(prices * share)
-    pool = catboost.Pool(train.X.astype(np.float32), y)
-    pool.quantize(border_count=254)
+    prices = np.array([costs.price([f]) for f in costs.features])
     check = split.validation.X[:500]
+    name = "per_object_feature_penalties" if per_object else "first_feature_use_penalties"
 
-    def fit(rate: float) -> Plan:
-        model = catboost.CatBoost({**params, "penalties_coefficient": rate * spread(train, how)}).fit(pool)
-        plan = importers.from_catboost(model, costs, classes)
-        importers.check_same(plan, check, model.predict(check, prediction_type="RawFormulaVal"), "CatBoost")
-        return plan
+    def fitter(part: Part, how: Settings) -> Fit:
+        classes = classes_of(part, how)
+        y = part.y if classes is None else np.searchsorted(classes, part.y)
+        all_params = {
+            "loss_function": "RMSE" if classes is None else "Logloss" if len(classes) == 2 else "MultiClass",
+            "iterations": how.n_estimators,
+            "depth": how.max_depth,
+            "learning_rate": how.learning_rate,
+            "grow_policy": policy,
+            "score_function": "L2",
+            "thread_count": 1,
+            "verbose": 0,
+            "allow_writing_files": False,
+            "random_seed": 0,
+            name: list(prices * (1.0 if per_object else len(y))),
+            **params,
+        }
+        if policy == "Lossguide":
+            all_params |= {"max_leaves": how.max_leaf_nodes, "min_data_in_leaf": how.min_samples_leaf}
+        pool = catboost.Pool(part.X.astype(np.float32), y)
+        pool.quantize(border_count=254)
 
-    yield from sweep(fit, split, costs, how, "path" if per_object else "learner")
+        def fit(rate: float) -> Plan:
+            model = catboost.CatBoost({**all_params, "penalties_coefficient": rate * spread(part, how)}).fit(pool)
+            plan = importers.from_catboost(model, costs, classes)
+            importers.check_same(plan, check, model.predict(check, prediction_type="RawFormulaVal"), "CatBoost")
+            return plan
+
+        return fit
+
+    yield from sweep(fitter, split, costs, how, "path" if per_object else "learner")
 
 
-def catboost_both(split: Split, costs: CostTable, how: Settings, **params: Any) -> Iterator[Plan]:
+def catboost_both(split: Split, costs: CostTable, how: Settings, **params: Any) -> Iterator[Pair]:
     """Its two kinds of penalty, pooled: it gets the better of both."""
     yield from catboost_penalties(split, costs, how, per_object=False, policy="SymmetricTree", **params)
     yield from catboost_penalties(split, costs, how, per_object=True, policy="Lossguide", **params)
 
 
-def sklearn_tree(split: Split, costs: CostTable, how: Settings) -> Iterator[Plan]:
+def sklearn_tree(split: Split, costs: CostTable, how: Settings) -> Iterator[Pair]:
     """One plain tree over `max_leaf_nodes`; prices do not enter its training."""
-    train, classes = split.train, classes_of(split.train, how)
-    kind = DecisionTreeRegressor if classes is None else DecisionTreeClassifier
     check = split.validation.X[:500]
-    for leaves in np.unique(np.geomspace(2, 256, how.n_points).round().astype(int)):
-        model = kind(max_leaf_nodes=int(leaves), min_samples_leaf=how.min_samples_leaf, random_state=0)
-        model.fit(train.X, train.y)
+
+    def fit(part: Part, leaves: int) -> Plan:
+        classes = classes_of(part, how)
+        kind = DecisionTreeRegressor if classes is None else DecisionTreeClassifier
+        model = kind(max_leaf_nodes=leaves, min_samples_leaf=how.min_samples_leaf, random_state=0).fit(part.X, part.y)
         plan = importers.from_sklearn(model, costs, classes)
         if classes is None:
             importers.check_same(plan, check, model.predict(check), "scikit-learn")
         elif not (plan.predict(check) == model.predict(check)).all():
             raise AssertionError("The plan imported from scikit-learn differs from its own predictions.")
-        yield plan
+        return plan
+
+    for leaves in np.unique(np.geomspace(2, 256, how.n_points).round().astype(int)):
+        yield fit(split.train, int(leaves)), fit(joined_rows(split), int(leaves))
 
 
 # ---- the list -----------------------------------------------------------------------------------------------------
 
 AUTO, MISER = "auto", "miser"
 BAGGED = {"bagging_fraction": 0.5, "bagging_freq": 1, "bagging_seed": 0}
-_LEARNER = partial(miser, charge="learner")
-_COUPLED = partial(lightgbm_cegb, lazy=False)
 METHODS = (
-    Method(MISER, miser_both, "path", ours=True, pooled=True),
-    Method("miser learner", _LEARNER, "learner", ours=True),
-    Method("miser learner, by path", _LEARNER, "path", ours=True, pooled=True),
-    Method("PathTree", path_trees, "path", ours=True, pooled=True),
-    Method("Stagewise", partial(ours, "Stagewise", grid=(100,)), "learner", ours=True),
-    Method("FeatureSubset", partial(ours, "FeatureSubset"), "learner", ours=True),
-    Method("EarlyExit", early_exits, "learner", ours=True),
-    Method("CostWeightedL1", partial(ours, "CostWeightedL1"), "learner", ours=True),
-    Method("lightgbm coupled", _COUPLED, "learner"),
-    Method("lightgbm coupled, by path", _COUPLED, "path"),
+    Method(MISER, miser_both, "path", ours=True),
+    Method("lightgbm coupled", partial(lightgbm_cegb, lazy=False), "learner"),
     Method("lightgbm top-k", lightgbm_top_k, "learner"),
     Method("lightgbm lazy", partial(lightgbm_cegb, lazy=True), "path"),
     Method("lightgbm lazy, half the rows", partial(lightgbm_cegb, lazy=True, **BAGGED), "path"),
@@ -361,23 +328,10 @@ METHODS = (
 )
 
 
-def usable(methods: tuple[Method, ...], is_ranking: bool) -> list[Method]:
-    """The methods whose code is here: peers that are installed, baselines and charges that are written."""
-    has_path = "charge" in signature(estimators.GreedyMiserClassifier).parameters
-    missing = {
-        "miser path": not has_path,
-        "lightgbm": lightgbm is None,
-        "catboost": catboost is None,
-    }
-    kept = []
-    for method in methods:
-        stem = method.name if method.grow in (early_exits, path_trees) else None
-        if isinstance(method.grow, partial) and method.grow.func is ours:
-            stem = method.grow.args[0]
-        absent = stem is not None and find_baseline(stem, is_ranking) is None
-        if not absent and not any(gone for word, gone in missing.items() if method.name.startswith(word)):
-            kept.append(method)
-    return kept
+def usable(methods: tuple[Method, ...]) -> list[Method]:
+    """The methods whose packages are installed."""
+    missing = {"lightgbm": lightgbm is None, "catboost": catboost is None}
+    return [m for m in methods if not any(gone for word, gone in missing.items() if m.name.startswith(word))]
 
 
 def repriced(plan: Plan, costs: CostTable, charge: str) -> Plan:

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from benchmarks.frontier_vs_peers.data import Problem
 from benchmarks.frontier_vs_peers.methods import AUTO, MISER
-from benchmarks.frontier_vs_peers.scoring import ALL_OURS, ALL_PEERS, N_BUDGETS, Result, limits
+from benchmarks.frontier_vs_peers.scoring import ALL_PEERS, N_BUDGETS, Result, limits
 from miserly.experiments import interval
 
 
@@ -89,7 +89,7 @@ def _verdicts(problem: Problem, table: str, areas: dict[str, np.ndarray], ours: 
     best = max(peers, key=lambda name: areas[name].mean())
     return [
         Verdict(problem.name, table, best, name, *interval(areas[name] - areas[best], problem.overlap))
-        for name in (AUTO, MISER, ALL_OURS)
+        for name in (AUTO, MISER)
         if name in areas
     ]
 
@@ -99,7 +99,7 @@ def print_verdicts(verdicts: Sequence[Verdict]) -> None:
     print("\nOurs less the best peer (the one that is best on test):")
     for verdict in verdicts:
         print("  " + verdict.line())
-    for name in (AUTO, MISER, ALL_OURS):
+    for name in (AUTO, MISER):
         for table in ("flat", "shared"):
             these = [v for v in verdicts if v.ours == name and v.table == table]
             if these:
@@ -135,7 +135,7 @@ def _draw(
         if name == ALL_PEERS:
             continue
         is_ours = any(r.ours for r in results if r.method == name)
-        style = {"linewidth": 2.4} if name == ALL_OURS else {"linewidth": 1.3}
+        style = {"linewidth": 2.4} if name == AUTO else {"linewidth": 1.3}
         ax.plot(budgets, steps.mean(axis=0), "-" if is_ours else "--", label=name, **style)
     ax.set_xscale("log")
     ax.set_xlabel(f"budget per row ({unit})")

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from benchmarks.frontier_vs_peers.data import Part, Problem, Split, load
+from benchmarks.frontier_vs_peers.data import Problem, Split, load
 from benchmarks.frontier_vs_peers.frugal import services, strategy_points
+from benchmarks.frontier_vs_peers.measure import constant_point, measure_whole, pair_points
 from benchmarks.frontier_vs_peers.methods import AUTO, METHODS, Method, Settings, auto_frontier, repriced, usable
 from miserly.costs import CostTable
-from miserly.frontiers._front import Frontier, Measured, Point
+from miserly.frontiers._front import Frontier
 from miserly.kernels.threads import threads
-from miserly.metrics import Metric
-from miserly.plan import EXIT, Plan
-from miserly.plan._cascade import joined
+from miserly.plan import Plan
 
-ALL_OURS, ALL_PEERS, FRUGAL = "miserly: all", "peers: all", "FrugalML"
+ALL_PEERS, FRUGAL = "peers: all", "FrugalML"
 N_BUDGETS = 120
 
 
@@ -48,11 +46,11 @@ def limits(costs: CostTable, n_estimators: int) -> tuple[float, float]:
 def one_split(name: str, number: int, words: tuple[str, ...], n_points: int) -> list[Result]:
     """All methods on one split of one data set, under each of its price tables."""
     problem = load(name)
-    how = Settings(problem.min_samples_leaf, problem.is_ranking, n_points=n_points)
+    how = Settings(problem.min_samples_leaf, problem.metric, n_points=n_points)
     split = problem.split(number)
-    methods = [m for m in usable(METHODS, problem.is_ranking) if not words or any(w in m.name for w in words)]
+    methods = [m for m in usable(METHODS) if not words or any(w in m.name for w in words)]
     results: list[Result] = []
-    grown: dict[tuple[object, ...], tuple[list[Plan], float]] = {}
+    grown: dict[tuple[object, ...], tuple[list[tuple[Plan, Plan]], float]] = {}
     with threads(1):
         for table, costs in (("flat", problem.flat), ("shared", problem.shared)):
             if costs is not None:
@@ -68,13 +66,13 @@ def one_table(
     how: Settings,
     table: str,
     costs: CostTable,
-    grown: dict[tuple[object, ...], tuple[list[Plan], float]],
+    grown: dict[tuple[object, ...], tuple[list[tuple[Plan, Plan]], float]],
     words: tuple[str, ...] = (),
 ) -> list[Result]:
     """All methods on one split under one price table; `grown` keeps the plans that another table may use again."""
     low, high = limits(costs, how.n_estimators)
     budgets = np.geomspace(low, high, N_BUDGETS)
-    constant = _constant(split, problem.metric)
+    constant = constant_point(split, problem.metric)
     fronts: dict[str, tuple[Frontier, float, bool]] = {}
     for method in methods:
         best: tuple[Frontier, float] | None = None
@@ -82,12 +80,13 @@ def one_table(
             key = (method.grow, prices)
             if key not in grown:
                 started = time.process_time()
-                plans = list(method.grow(split, prices, how))
-                grown[key] = plans, time.process_time() - started
-            plans, seconds = grown[key]
+                pairs = list(method.grow(split, prices, how))
+                grown[key] = pairs, time.process_time() - started
+            pairs, seconds = grown[key]
             points = [constant]
-            for plan in plans:
-                points += _points(repriced(plan, costs, method.charge), split, problem.metric)
+            for pair in pairs:
+                tried, final = (repriced(plan, costs, method.charge) for plan in pair)
+                points += pair_points(tried, final, split, problem.metric)
             front = Frontier(tuple(points), problem.metric, costs.unit, method.name)
             if best is None or front.area(low, high) > best[0].area(low, high):
                 best = front, seconds
@@ -97,22 +96,18 @@ def one_table(
         started = time.process_time()
         front = auto_frontier(split, costs, problem.is_ranking)
         seconds = time.process_time() - started
-        tested = [replace(p, test=_whole(p.model.plan_, split.test, problem.metric)) for p in front.points]
+        tested = [replace(p, test=measure_whole(p.model.plan_, split.test, problem.metric)) for p in front.points]
         fronts[AUTO] = Frontier((constant, *tested), problem.metric, costs.unit, AUTO), seconds, True
     if services(costs) and (not words or any(w in FRUGAL for w in words)):
         started = time.process_time()
         points = [constant, *strategy_points(problem, split, costs)]
         seconds = time.process_time() - started
         fronts[FRUGAL] = Frontier(tuple(points), problem.metric, costs.unit, FRUGAL), seconds, False
-    pools = {
-        ALL_OURS: [m.name for m in methods if m.pooled],
-        ALL_PEERS: [name for name, (*_, is_ours) in fronts.items() if not is_ours],
-    }
-    for pool, names in pools.items():
-        points = [p for name in names for p in fronts[name][0].points]
-        if points:
-            seconds = sum(fronts[name][1] for name in names)
-            fronts[pool] = Frontier(tuple(points), problem.metric, costs.unit, pool), seconds, pool == ALL_OURS
+    names = [name for name, (*_, is_ours) in fronts.items() if not is_ours]
+    if names:
+        pooled = tuple(p for name in names for p in fronts[name][0].points)
+        seconds = sum(fronts[name][1] for name in names)
+        fronts[ALL_PEERS] = Frontier(pooled, problem.metric, costs.unit, ALL_PEERS), seconds, False
     return [
         _result(table, number, name, front, seconds, is_ours, low, high, budgets)
         for name, (front, seconds, is_ours) in fronts.items()
@@ -149,61 +144,3 @@ def _result(
     )
     areas = front.area(low, high, on="test"), front.area(low, high)
     return Result(table, number, name, is_ours, *areas, steps, (min(spent), max(spent)), seconds, points)
-
-
-# ---- measuring ----------------------------------------------------------------------------------------------------
-
-
-def _constant(split: Split, metric: Metric) -> Point:
-    """The free answer: the most frequent class, or the documents as they lie."""
-    values, counts = np.unique(split.train.y, return_counts=True)
-    answer = 0.0 if metric.grouped else values[np.argmax(counts)]
-    measured = [
-        _measured(metric, part, np.full(len(part.y), answer), np.zeros(len(part.y)))
-        for part in (split.validation, split.test)
-    ]
-    return Point({}, None, *measured, 0.0)
-
-
-def _points(plan: Plan, split: Split, metric: Metric) -> list[Point]:
-    """The plan after 1, 2, 4, … rounds and at its end, where it is a sum of rounds; else the plan alone."""
-    staged = in_stages(plan)
-    measured = [list(_measure(staged, part, metric)) for part in (split.validation, split.test)]
-    return [Point({}, None, validation, test, 0.0) for validation, test in zip(*measured)]
-
-
-def _measure(plan: Plan, part: Part, metric: Metric) -> Iterator[Measured]:
-    if _is_sum(plan):
-        for run in plan.stages(part.X):
-            answer = run.score[:, 0] if metric.input == "score" else plan.read(run.z)
-            yield _measured(metric, part, answer, run.cost)
-        return
-    yield _whole(plan, part, metric)
-
-
-def _whole(plan: Plan, part: Part, metric: Metric) -> Measured:
-    """The plan as it is, without its prefixes."""
-    answer = plan.rank_score(part.X, part.qid) if metric.input == "score" else plan.predict(part.X, part.qid)
-    return _measured(metric, part, answer, plan.predict_cost(part.X, part.qid))
-
-
-def _measured(metric: Metric, part: Part, answer: np.ndarray, cost: np.ndarray) -> Measured:
-    """Quality and costs, each row as often as it counts."""
-    quality = metric(part.y, answer, qid=part.qid, multiplicity=part.copies)
-    return Measured.of(quality, cost if part.copies is None else np.repeat(cost, part.copies))
-
-
-def _is_sum(plan: Plan) -> bool:
-    chain = all(node.passed in (k + 1, EXIT) for k, node in enumerate(plan.nodes))
-    return chain and len(plan.roots) <= 1 and all(n.is_sum and n.gate.kind == "open" for n in plan.nodes)
-
-
-def in_stages(plan: Plan) -> Plan:
-    """A sum of rounds with its nodes joined between the rounds where it may stop."""
-    if not _is_sum(plan) or len(plan.nodes) < 2:
-        return plan
-    ends = [n for n in (1 << i for i in range(32)) if n < len(plan.nodes)] + [len(plan.nodes)]
-    nodes = []
-    for k, (first, last) in enumerate(zip([0, *ends[:-1]], ends)):
-        nodes.append(joined(plan.nodes[first:last], plan.n_outputs, k + 1 if last < len(plan.nodes) else EXIT))
-    return replace(plan, nodes=tuple(nodes))
