@@ -170,3 +170,56 @@ def test_a_row_that_knows_nothing_gets_what_training_rows_get_in_the_mean():
     assert plan.predict(NEW[:1], budget=0.0)[0] == pytest.approx(NUMBER.mean())
     boosted = lightgbm.LGBMRegressor(**GBM).fit(X, NUMBER)
     assert ms.import_plan(boosted, COSTS).predict(NEW[:1], budget=0.0)[0] == pytest.approx(NUMBER.mean(), abs=0.1)
+
+
+def _files(folder):
+    """One model file of each kind."""
+    lightgbm.LGBMClassifier(**GBM).fit(X, THREE).booster_.save_model(folder / "m.txt")
+    booster = xgboost.XGBClassifier(**XGB).fit(X, THREE).get_booster()
+    booster.save_model(folder / "m.json")
+    booster.save_model(folder / "m.ubj")
+    catboost.CatBoostClassifier(**CAT).fit(X, THREE).save_model(str(folder / "cat.json"), format="json")
+    return [folder / name for name in ("m.txt", "m.json", "m.ubj", "cat.json")]
+
+
+def test_damaged_files_are_imported_whole_or_refused_by_name(tmp_path):
+    """Cut off, with bytes changed, or with numbers exchanged: a plan or a ValueError that names the file."""
+    rng = np.random.default_rng(1)
+    for path in _files(tmp_path):
+        whole = path.read_bytes()
+        damaged = tmp_path / f"damaged{path.suffix}"
+        for trial in range(60):
+            data = bytearray(whole)
+            if trial % 3 == 0:
+                data = data[: rng.integers(len(data))]
+            for place in rng.integers(max(1, len(data)), size=3 if trial % 3 == 1 else 0):
+                data[place] = rng.integers(256)
+            if trial % 3 == 2:
+                places = [i for i, byte in enumerate(data) if chr(byte).isdigit()]
+                for place in rng.choice(places, 5):
+                    data[place] = ord(str(rng.integers(10)))
+            damaged.write_bytes(bytes(data))
+            try:
+                ms.import_plan(damaged, COSTS)
+            except ValueError as error:
+                assert damaged.name in str(error) or "prices 6 features" in str(error), str(error)  # noqa: PT017
+
+
+def test_a_file_that_is_cut_off_is_said_to_be(tmp_path):
+    text, json_file, ubj, cat = _files(tmp_path)
+    wants = ((text, "cut off"), (json_file, "not valid JSON"), (ubj, "cut off"), (cat, "not valid JSON"))
+    for path, words in wants:
+        data = path.read_bytes()
+        path.write_bytes(data[: len(data) // 2])
+        with pytest.raises(ValueError, match=f"{path.name}.*{words}.*Save the model again"):
+            ms.import_plan(path, COSTS)
+
+
+def test_children_that_lead_back_are_refused(tmp_path):
+    path = _files(tmp_path)[1]
+    content = json.loads(path.read_text())
+    tree_0 = content["learner"]["gradient_booster"]["model"]["trees"][0]
+    tree_0["left_children"][1] = 0
+    path.write_text(json.dumps(content))
+    with pytest.raises(ValueError, match="lead back"):
+        ms.import_plan(path, COSTS)

@@ -4,8 +4,11 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from command import miserly
+
+import miserly as ms
 
 
 @pytest.fixture(scope="module")
@@ -178,3 +181,20 @@ def test_help_is_light(folder):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert "frontier" in done.stdout
+
+
+def test_import_saves_a_plan_that_predicts_as_the_model(tmp_path):
+    lightgbm = pytest.importorskip("lightgbm")
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    data = lightgbm.Dataset(X, X[:, 0] + X[:, 1], feature_name=["age", "crp", "wbc"])
+    booster = lightgbm.train({"verbose": -1, "num_threads": 1}, data, 5)
+    booster.save_model(tmp_path / "model.txt")
+    prices = '[acquisitions]\nvisit = 1\nblood = 5\n[features]\nage = ["visit"]\ncrp = ["blood"]\n'
+    (tmp_path / "costs.toml").write_text(prices + 'wbc = ["blood"]\n')
+    said = miserly("import", "model.txt", "--costs", "costs.toml", "-o", "m.plan", cwd=tmp_path)
+    assert "Saved m.plan" in said
+    np.testing.assert_allclose(ms.load_plan(tmp_path / "m.plan").predict(X), booster.predict(X), atol=1e-12)
+    (tmp_path / "costs.toml").write_text(prices)
+    assert "missing 'wbc'" in miserly("import", "model.txt", "--costs", "costs.toml", cwd=tmp_path, code=1)
+    (tmp_path / "model.txt").write_text((tmp_path / "model.txt").read_text()[:500])
+    assert "cut off" in miserly("import", "model.txt", "--costs", "costs.toml", cwd=tmp_path, code=1)

@@ -23,6 +23,8 @@ from miserly.boosting._importing import _booster_of, _float32_limit, _lightgbm_l
 def lightgbm_text(text: str, classes: Array | None) -> ImportedModel:
     if "is_linear=1" in text:
         raise ValueError("Linear leaves cannot be imported: a plan's leaf is a number. Train with linear_tree=False.")
+    if not re.search("^end of trees", text, re.MULTILINE):
+        raise ValueError("The text ends before the line 'end of trees': it was cut off. Save the model again.")
     head, *parts = re.split(r"^Tree=\d+\n", text, flags=re.MULTILINE)
     fields = dict(line.split("=", 1) for line in head.splitlines() if "=" in line)
     objective = fields.get("objective", "regression").split()

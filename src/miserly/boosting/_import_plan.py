@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ import numpy as np
 from miserly.boosting import _foreign_boosters as boosters
 from miserly.boosting import _foreign_sklearn as of_sklearn
 from miserly.boosting._foreign import ImportedModel, Table
+from miserly.boosting._ubjson import read_ubjson
 from miserly.costs import CostTable
 from miserly.plan import EXIT, Charge, Node, Plan, RawFeatures, stack_trees
 
@@ -77,23 +77,35 @@ def _read(model: Any) -> ImportedModel:
 
 
 def _read_file(path: Path) -> ImportedModel:
+    """A model file; every error names it."""
+    try:
+        return _parse_file(path)
+    except (KeyError, IndexError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise ValueError(
+            f"'{path}' is damaged: it lacks what such a model file has ({type(error).__name__}: {error}). "
+            "Save the model again."
+        ) from error
+    except ValueError as error:
+        raise ValueError(f"'{path}' cannot be imported. {error}") from error
+
+
+def _parse_file(path: Path) -> ImportedModel:
     data = path.read_bytes()
     if data.startswith(b"tree"):
         return boosters.lightgbm_text(data.decode(), None)
     if data[:1] == b"{" and path.suffix != ".ubj":
         try:
             content = json.loads(data)
-        except (json.JSONDecodeError, UnicodeDecodeError):
-            content = {}
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise ValueError(f"It is not valid JSON: {error}. Save the model again.") from error
         if "oblivious_trees" in content:
             return boosters.catboost_json(content, None)
         if "learner" in content:
             return boosters.xgboost_json(content, None)
     if path.suffix == ".ubj":
-        booster = import_module("xgboost").Booster(model_file=str(path))
-        return boosters.xgboost_json(boosters.raw_json(booster), None)
+        return boosters.xgboost_json(read_ubjson(data), None)
     raise ValueError(
-        f"'{path}' is not a LightGBM text file, an XGBoost model (.json, .ubj) or a CatBoost export (format='json')."
+        "It is not a LightGBM text file, an XGBoost model (.json, .ubj) or a CatBoost export (format='json')."
     )
 
 

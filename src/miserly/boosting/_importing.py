@@ -262,6 +262,8 @@ def _table(
     at = 0
     while at < len(order):
         old = order[at]
+        if at >= len(leaf) or not 0 <= old < len(leaf):
+            raise ValueError("A tree's children lead back or outside the tree: the model is damaged. Save it again.")
         first_child.append(at if leaf[old] else len(order))
         if not leaf[old]:
             order += [int(left[old]), int(right[old])]

@@ -12,6 +12,7 @@ from miserly.cli.demo import demo
 from miserly.cli.explain import explain
 from miserly.cli.fit import fit
 from miserly.cli.frontier import frontier
+from miserly.cli.import_model import import_model
 from miserly.cli.init import init
 from miserly.cli.methods import methods
 from miserly.cli.next import next_purchase
@@ -37,6 +38,7 @@ COMMANDS = (
     fit,
     frontier,
     compare,
+    import_model,
     predict,
     next_purchase,
     explain,

@@ -1,0 +1,36 @@
+"""`miserly import`: the model file of another library as a plan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from miserly.cli.options import FILE, OUT_FILE, json_option, print_json
+
+
+@click.command("import")
+@click.argument("model", type=FILE)
+@click.option("--costs", type=FILE, required=True, help="Prices: a TOML or CSV file, as for fit.")
+@click.option("-o", "--out", type=OUT_FILE, default=Path("model.plan"), show_default=True)
+@click.option(
+    "--charge",
+    type=click.Choice(["path", "learner"]),
+    default="path",
+    show_default=True,
+    help="A row pays for the splits that it meets, or for all that a tree may look at.",
+)
+@json_option
+def import_model(model: Path, costs: Path, out: Path, charge: str, as_json: bool) -> None:
+    """Save MODEL (LightGBM text, XGBoost JSON or UBJ, CatBoost JSON) as a plan that predicts the same."""
+    from miserly.boosting import import_plan
+    from miserly.costs import CostTable
+
+    plan = import_plan(model, CostTable.from_file(costs), charge=charge)  # type: ignore[arg-type]
+    plan.save(out)
+    if as_json:
+        used = [plan.costs.features[f] for f in plan.used_features]
+        print_json({"plan": str(out), "trees": len(plan.dictionary), "features": used, "unit": plan.costs.unit})
+    else:
+        click.echo(plan.summary())
+        click.echo(f"Saved {out}. Next: miserly predict {out} ROWS, or miserly serve {out}.")
