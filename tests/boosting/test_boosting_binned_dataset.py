@@ -285,3 +285,19 @@ def test_labels_of_a_killed_pass_are_not_those_of_another(tmp_path):
     for name in ("survey.json", "blocks.jsonl", "words", "header.json"):
         (tmp_path / "bins" / name).unlink()
     assert ms.BinnedDataset.from_parquet(tmp_path / "a.parquet", tmp_path / "bins").y is None
+
+
+def test_constrained_trees_out_of_core_are_those_of_memory(tmp_path):
+    X, y, qid = problem()
+    data = ms.BinnedDataset.from_parquet(
+        write_parquet(tmp_path, frame(X, y, qid)), tmp_path / "bins", label="y", qid="q"
+    )
+    costs = ms.CostTable.uniform()
+    signs = [1, -1] + [0] * (N_FEATURES - 2)
+    model = ms.GreedyMiserRegressor(costs, n_estimators=8, monotonic_cst=signs, interaction_cst=[[0, 1, 2]])
+    here, there = (
+        model.fit(X, y, binned=in_memory(X)).plan_,
+        ms.GreedyMiserRegressor(**model.get_params()).fit(data, data.y).plan_,
+    )
+    assert here.dictionary == there.dictionary
+    assert here.nodes == there.nodes

@@ -132,3 +132,13 @@ def test_traffic_is_logged_and_is_what_the_formula_says(client):
         assert 0 <= tree.share <= 1
         assert tree.n_messages <= 8 - (number > 1)
         assert edges * counted * histogram <= tree.n_bytes <= edges * counted * histogram + 4000
+
+
+@pytest.mark.parametrize("charge", ["learner", "path"])
+def test_constrained_trees_are_those_of_one_process(client, charge):
+    X, y, qid = data("regressor")
+    how = {"charge": charge, "monotonic_cst": [-1] * N_FEATURES, "interaction_cst": "no_interactions"}
+    here = fit("regressor", X, y, qid, **how).plan_
+    there = fit("regressor", *parted(X, y, qid, 2), DaskBackend(client, timeout=300), **how)
+    same(there.plan_, here)
+    assert here != fit("regressor", X, y, qid, charge=charge).plan_

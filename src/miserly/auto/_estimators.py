@@ -22,7 +22,7 @@ from miserly.auto._portfolio import build, compile_kernels
 from miserly.auto._task import Kind, Rows, Task, choose_metric
 from miserly.costs import CostTable
 from miserly.estimators import PlanClassifier, PlanEstimator, PlanRegressor, constraints
-from miserly.frontiers import Frontier, Measured, Point
+from miserly.frontiers import Frontier, Measured, Point, PredictedRows
 from miserly.metrics import Metric, get_metric
 from miserly.plan import Menu, Plan
 
@@ -110,7 +110,8 @@ class _AutoMiser(PlanEstimator):
         plans = [point.model.plan_ for point in points]
         offer = _Offer(scale, kept, plans)
         unit, name = scale.task.costs.unit, type(self).__name__
-        return Frontier(tuple(points), scale.task.metric, unit, name, complete, offer)
+        rows = _OutOfFold(scale, kept) if scale.task.kind == "classes" else None
+        return Frontier(tuple(points), scale.task.metric, unit, name, complete, offer, rows)
 
     def _model(self, plan: Plan, task: Task) -> Any:
         """A fitted model of one plan."""
@@ -153,6 +154,18 @@ class _Offer:
     def menu(self) -> Menu:
         """The menu."""
         return make_menu(*self._parts)
+
+
+class _OutOfFold:
+    """What each model says of rows that it was not fitted on."""
+
+    def __init__(self, scale: Scale, kept: list[TriedPlan]) -> None:
+        self._scale, self._kept = scale, kept
+
+    def __call__(self, number: int) -> PredictedRows:
+        scale, candidate = self._scale, self._kept[number]
+        probabilities = scale.outputs[candidate.ends, scale.every]
+        return PredictedRows(probabilities, scale.rows.y.astype(np.intp), candidate.costs)
 
 
 class AutoMiserClassifier(PlanClassifier, _AutoMiser):

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from miserly.boosting._backend import BackendOfRows
+from miserly.boosting._constraints import Constraints, best_monotone_cut
 from miserly.boosting._nodes import Ahead, NodeSums, TreeSplit
 from miserly.boosting._pricing import Pricing
 from miserly.boosting._root_update import Known, UpdatedRoot, update_root
@@ -47,12 +48,16 @@ class _Leaf:
     missing_right: np.ndarray
     histograms: np.ndarray = field(default_factory=lambda: np.empty((1, 0, kernels.N_BINS), np.int64))
     best: tuple[float, int] = (-math.inf, -1)
+    path: frozenset[int] = frozenset()
 
 
 class Grower:
     """Grows trees on a backend's rows, at prices that outlive the tree."""
 
-    def __init__(self, backend: BackendOfRows, pricing: Pricing, limits: TreeLimits) -> None:
+    def __init__(
+        self, backend: BackendOfRows, pricing: Pricing, limits: TreeLimits, constraints: Constraints | None = None
+    ) -> None:
+        self._constraints = Constraints() if constraints is None else constraints
         self._backend, self._pricing, self._limits = backend, pricing, limits
         self._splittable = backend.data.n_bins > 0
         self._most_leaves = limits.most_leaves(backend.n_rows)
@@ -136,6 +141,8 @@ class Grower:
         self._pricing.divide(leaf.node, split.left)
         pair = (split.left, split.left + 1)
         children = [self._leaf(n, leaf.depth + 1, None if closed else self._backend.sums(n)) for n in pair]
+        for child in children:
+            child.path = leaf.path | {f}
         del self._leaves[leaf.node]
         self._leaves |= {child.node: child for child in children}
         if len(self._nodes) <= self._most_nodes:
@@ -149,7 +156,7 @@ class Grower:
         """What `_open` will ask: the children's errors together are the leaf's less the gain, which bounds prices."""
         counts = leaf.histograms[0, leaf.place[split.feature]] & kernels.COUNT_MASK
         n_left = counts[: split.cut + 1].sum() + (0 if split.missing_right else counts[kernels.MISSING])
-        known = self._allowed & (leaf.place >= 0)
+        known = self._allowed & (leaf.place >= 0) & self._may_follow(leaf.path | {split.feature})
         if self._pricing.same_for_all_nodes:
             known &= self._pricing.prices_in(leaf.node) < leaf.bound - 0.999 * split.gain
         smaller = split.left + (2 * n_left > counts.sum())
@@ -214,6 +221,14 @@ class Grower:
             totals = np.array(sums.lanes, np.int64)
             rules = (n_bins, totals, self._min_rows, self._scale)
             kernels.best_splits_of_lanes(histograms, sums.n_gradients, features, *rules, *found)
+        for k, f in enumerate(features.tolist()):
+            if self._constraints.sign(f):
+                rules_of_one = (sums.lanes, self._min_rows, self._scale, self._constraints.sign(f))
+                best = best_monotone_cut(histograms[:, k], int(n_bins[f]), *rules_of_one)
+                leaf.gains[f], leaf.cuts[f], leaf.missing_right[f] = best
+
+    def _may_follow(self, path: frozenset[int]) -> np.ndarray:
+        return self._constraints.allowed_below(path, self._backend.data.n_features)
 
     def _leaf(self, node: int, depth: int, sums: NodeSums | None) -> _Leaf:
         """A leaf; one whose sums nobody needs is not split any more."""
@@ -225,4 +240,4 @@ class Grower:
 
     def _wanted(self, leaf: _Leaf) -> np.ndarray:
         """Features that might pay in a leaf: a split cannot gain more than the squared error left there."""
-        return self._allowed & (leaf.prices < leaf.bound)
+        return self._allowed & (leaf.prices < leaf.bound) & self._may_follow(leaf.path)

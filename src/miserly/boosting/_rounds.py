@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from miserly.boosting._backend import FEWEST_ROWS, BackendOfRows, LocalBackend, row_bits
+from miserly.boosting._constraints import Constraints, bounded_values
 from miserly.boosting._grower import Grower
 from miserly.boosting._pricing import ModelPricing, Pricing
 from miserly.boosting._trees import GrownTree, TreeLimits, tree_table
@@ -46,6 +47,8 @@ class Settings:
     lazy : bool, default=False
         Look at what is not owned yet less often when it does not pay: after a round that bought nothing the next one,
         two, four, then every eight rounds use what is owned, until something is bought again.
+    constraints : Constraints or None, default=None
+        What trees must respect. Such trees are grown split by split.
     """
 
     n_estimators: int = 100
@@ -55,6 +58,7 @@ class Settings:
     seed: int = 0
     l2: float = 0.0
     lazy: bool = False
+    constraints: Constraints | None = None
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,7 @@ class Rounds(Protocol):
 
 def rounds_on(backend: BackendOfRows, pricing: Pricing, settings: Settings, n_outputs: int) -> Rounds:
     """The quickest way to grow rounds on a backend."""
-    if isinstance(backend, LocalBackend) and backend.compiled:
+    if isinstance(backend, LocalBackend) and backend.compiled and settings.constraints is None:
         return CompiledRounds(backend, pricing, settings, n_outputs)
     return SplitRounds(backend, pricing, settings, n_outputs)
 
@@ -85,7 +89,7 @@ class SplitRounds:
 
     def __init__(self, backend: BackendOfRows, pricing: Pricing, settings: Settings, n_outputs: int) -> None:
         self._backend, self._pricing, self._settings, self._n_outputs = backend, pricing, settings, n_outputs
-        self._grower = Grower(backend, pricing, settings.limits)
+        self._grower = Grower(backend, pricing, settings.limits, settings.constraints)
 
     def grow(self, number: int, among: np.ndarray | None = None) -> Round:
         backend, settings = self._backend, self._settings
@@ -98,6 +102,9 @@ class SplitRounds:
             self._pricing.keep(tree.splits)
             sums = backend.leaf_sums(tree.leaves)[:, 0].tolist()
             steps = [settings.learning_rate * g / (h + settings.l2) if h > 0 else 0.0 for g, h in sums]
+            if settings.constraints is not None and settings.constraints.signs:
+                pairs, shrinkage = dict(zip(tree.leaves, map(tuple, sums))), (settings.learning_rate, settings.l2)
+                steps = list(bounded_values(tree.splits, pairs, *shrinkage, settings.constraints).values())
             values = dict(zip(tree.leaves, backend.round_to_quanta(steps)))
             for leaf, value in values.items():
                 backend.add(leaf, [value])

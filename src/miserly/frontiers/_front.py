@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from miserly import _display
+from miserly.frontiers._totals import PredictedRows, TotalCost, deciding, total_cost
 from miserly.metrics import Metric
 from miserly.plan import Menu, draw
 
@@ -70,6 +71,9 @@ class Frontier:
         False if the sweep was interrupted.
     offer : callable, default=None
         Makes the menu of these models.
+    held_out : callable, default=None
+        Gives, for the number of a point, its probabilities, the numbers of the true classes and the costs of rows that
+        it was not fitted on.
 
     Examples
     --------
@@ -88,6 +92,7 @@ class Frontier:
     name: str = ""
     complete: bool = True
     offer: Callable[[], Menu] | None = field(default=None, compare=False, repr=False)
+    held_out: Callable[[int], PredictedRows] | None = field(default=None, compare=False, repr=False)
 
     def menu(self) -> Menu:
         """All models of the front in one thing that answers under any budget, and can be saved and served."""
@@ -120,17 +125,48 @@ class Frontier:
                 front.append(point)
         return front
 
-    def choose(self, budget: float | None = None, quality: float | None = None, statistic: str = "mean") -> Any:
-        """The best fitted model within a budget, or the cheapest that reaches a quality (both on validation).
+    def choose(
+        self,
+        budget: float | None = None,
+        quality: float | None = None,
+        statistic: str = "mean",
+        error_costs: Any = None,
+    ) -> Any:
+        """The best fitted model within a budget, the cheapest that reaches a quality, or the one with the least total
+        of tests and mistakes (all on validation rows).
 
         Where no model fits the budget, the cheapest is given: a sweep has the free constant for that.
-        """
-        return self.choose_point(budget, quality, statistic).model
 
-    def choose_point(self, budget: float | None = None, quality: float | None = None, statistic: str = "mean") -> Point:
-        """The point behind `choose`."""
+        Parameters
+        ----------
+        budget : float or None, default=None
+            The most that `statistic` of the cost may be.
+        quality : float or None, default=None
+            The quality to reach.
+        statistic : {"mean", "median", "p95", "p99", "max"}, default="mean"
+            Of the costs of rows.
+        error_costs : array-like of shape (n_classes, n_classes) or None, default=None
+            What predictions cost, in the unit of the prices, 0 or more: rows are true classes, columns predictions. The
+            model that is returned predicts the class with the least expected cost. With a budget, the least total
+            within it.
+        """
+        point = self.choose_point(budget, quality, statistic, error_costs)
+        return point.model if error_costs is None else deciding(point.model, error_costs)
+
+    def choose_point(
+        self,
+        budget: float | None = None,
+        quality: float | None = None,
+        statistic: str = "mean",
+        error_costs: Any = None,
+    ) -> Point:
+        """The point behind `choose`; arguments as there."""
+        if error_costs is not None:
+            if quality is not None:
+                raise ValueError("error_costs say what a mistake costs: give no quality to reach beside them.")
+            return self._least_total(error_costs, math.inf if budget is None else float(budget), statistic)
         if (budget is None) == (quality is None):
-            raise ValueError("Give choose() either a budget or a quality to reach.")
+            raise ValueError("Give choose() either a budget or a quality to reach, or error_costs.")
         if budget is not None:
             if math.isnan(budget):
                 raise ValueError("The budget is not a number.")
@@ -144,6 +180,28 @@ class Frontier:
             best = max(self.points, key=self._worth).validation.quality
             raise ValueError(f"No model reaches {self.metric.name} {quality:g}; the best has {best:.4g}.")
         return min(good, key=lambda p: (_cost(p, statistic), -self._worth(p)))
+
+    def _least_total(self, error_costs: Any, budget: float, statistic: str) -> Point:
+        """The point with the least total of tests and mistakes within a budget."""
+        pairs = list(zip(self.points, self.totals(error_costs)))
+        within = [pair for pair in pairs if _cost(pair[0], statistic) <= budget]
+        within = within or [min(pairs, key=lambda pair: _cost(pair[0], statistic))]
+        return min(within, key=lambda pair: (pair[1].total, pair[1].tests))[0]
+
+    def totals(self, error_costs: Any) -> list[TotalCost]:
+        """What tests and mistakes cost per row for each point, in the order of `points`, with the rates of two classes.
+
+        Parameters
+        ----------
+        error_costs : array-like of shape (n_classes, n_classes)
+            As in `choose`.
+        """
+        if self.held_out is None:
+            raise ValueError(
+                "error_costs are counted on validation rows, with probabilities: this frontier has none. Use one of "
+                "classifiers that was just fitted."
+            )
+        return [total_cost(*self.held_out(k), error_costs) for k in range(len(self.points))]
 
     def area(self, low: float | None = None, high: float | None = None, on: str = "validation") -> float:
         """Mean quality over the logarithm of the budget, from `low` to `high`: the best point within each budget.

@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing, nullcontext
+from functools import partial
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from miserly.frontiers._fingerprint import fingerprint
 from miserly.frontiers._front import Frontier, Point
 from miserly.frontiers._job import Data, Job, spelled
 from miserly.frontiers._store import Store, open_store
+from miserly.frontiers._totals import held_out
 from miserly.frontiers._workers import WorkerDiedError, bare, points_in_processes
 from miserly.metrics import Metric, get_metric
 
@@ -112,7 +114,8 @@ def frontier(
         done = along(done, axis) if refine else done
         unit = done[0].model.plan_.costs.unit if done and hasattr(done[0].model, "plan_") else "units"
         complete = len(done) == len(combinations)
-        return Frontier(done, job.metric, unit, name or type(model).__name__, complete)
+        rows = _held_out(done, job)
+        return Frontier(done, job.metric, unit, name or type(model).__name__, complete, held_out=rows)
 
     def so_far(kept: Store | None) -> str:
         where = "in the frontier of this error" if kept is None else f"in the store '{store}': call again to go on"
@@ -141,6 +144,14 @@ def frontier(
         except BackendLostError as error:
             raise SweepError(f"The cluster of the sweep was lost. {so_far(kept)}", front()) from error
     return front()
+
+
+def _held_out(points: Sequence[Point], job: Job) -> Any:
+    """What the models say of the validation rows, for plans that predict classes."""
+    models = [point.model for point in points]
+    if not all(getattr(getattr(m, "plan_", None), "classes", None) is not None for m in models):
+        return None
+    return partial(held_out, models, *job.validation[:2])
 
 
 def _check_arguments(n_jobs: Any, backend: Any, refine: Any) -> None:

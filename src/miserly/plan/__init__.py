@@ -2,6 +2,7 @@
 
 from miserly.plan._cascade import cascade
 from miserly.plan._cascade import joined as joined
+from miserly.plan._certificate import Certificate
 from miserly.plan._dictionary import Dictionary, Kernels, PolynomialKernels, RawFeatures, RBFKernels, Trees, stack_trees
 from miserly.plan._file import PlanFileError, load_plan
 from miserly.plan._information import gains_of_unknowns as gains_of_unknowns
@@ -10,6 +11,8 @@ from miserly.plan._links import probabilities as probabilities
 from miserly.plan._links import sigmoid as sigmoid
 from miserly.plan._menu import Choice as Choice
 from miserly.plan._menu import Menu, load_menu
+from miserly.plan._mistakes import as_error_costs as as_error_costs
+from miserly.plan._mistakes import least_expected as least_expected
 from miserly.plan._node import EXIT, Gate, Node
 from miserly.plan._pictures import draw as draw
 from miserly.plan._plan import Charge as Charge
@@ -29,6 +32,7 @@ from miserly.plan._walk import ListWalk, Walk
 
 __all__ = [
     "EXIT",
+    "Certificate",
     "Dictionary",
     "Gate",
     "Kernels",

@@ -56,6 +56,7 @@ def cascade(plans: Sequence[Plan]) -> Plan:
         dictionary=_stacked([plan.dictionary for plan in plans]),
         nodes=tuple(nodes),
         roots=(0,) if nodes else (),
+        certificate=None,
         shares=None if any(plan.shares is None for plan in plans) else np.concatenate([p.shares for p in plans]),
         notes={
             "estimator": "cascade",

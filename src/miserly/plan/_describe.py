@@ -54,6 +54,8 @@ def summary(plan: Plan) -> str:
         f"It may buy {everything.bit_count()} of {len(plan.costs.acquisitions)} acquisitions "
         f"for {price:g} {plan.costs.unit} in all; evaluation {plan.costs.evaluation_text}.\n"
         f"Before any purchase it answers {prior}."
+        + ("" if plan.error_costs is None else f"\nIt predicts what is expected to cost least: {_costs(plan)}.")
+        + ("" if plan.certificate is None else f"\n{plan.certificate.describe()}")
     )
 
 
@@ -101,6 +103,14 @@ def _answers(plan: Plan) -> str:
         return "a number"
     shown = ", ".join(str(c) for c in np.asarray(plan.classes)[:8])
     return f"one of {shown}" + (", …" if len(plan.classes) > 8 else "")
+
+
+def _costs(plan: Plan) -> str:
+    """The costs of mistakes in words."""
+    matrix, names = np.asarray(plan.error_costs), [str(c) for c in np.asarray(plan.classes)]
+    pairs = [(t, p) for t in range(len(names)) for p in range(len(names)) if matrix[t, p]]
+    shown = ", ".join(f"{matrix[t, p]:g} for {names[p]} where it is {names[t]}" for t, p in pairs[:6])
+    return shown + (", …" if len(pairs) > 6 else "")
 
 
 def _place(node: int) -> str:

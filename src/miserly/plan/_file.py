@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import math
 import zipfile
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from miserly.costs import CostTable
 from miserly.files import whole_file
+from miserly.plan._certificate import Certificate
 from miserly.plan._dictionary import KINDS, Trees
 from miserly.plan._file_checks import check_header, check_numbers, size_error
 from miserly.plan._node import Gate, Node
@@ -71,6 +73,8 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True):
     has_means: bool = False
     has_shares: bool = False
     unavailable: list[str] = []
+    error_costs: list[list[float]] | None = None
+    certificate: dict[str, Any] | None = None
 
 
 def save_plan(plan: Plan, path: str | Path) -> None:
@@ -142,6 +146,8 @@ def read_plan(file: Any, path: str) -> Plan:
             means=arrays["means"] if header.has_means else None,
             unavailable=tuple(header.unavailable),
             shares=arrays["shares"] if header.has_shares else None,
+            error_costs=header.error_costs,  # type: ignore[arg-type]
+            certificate=None if header.certificate is None else msgspec.convert(header.certificate, Certificate),
         )
     except (KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
         raise PlanFileError(f"The plan file '{path}' does not fit together: {short(error)}") from error
@@ -165,6 +171,8 @@ def write_plan(plan: Plan, file: Any) -> None:
         has_means=plan.means is not None,
         has_shares=plan.shares is not None,
         unavailable=list(plan.unavailable),
+        error_costs=None if plan.error_costs is None else plan.error_costs.tolist(),
+        certificate=None if plan.certificate is None else asdict(plan.certificate),
     )
     arrays: dict[str, NDArray[Any]] = {f"dictionary.{k}": v for k, v in plan.dictionary.arrays().items()}
     arrays["prior"] = plan.prior

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from miserly import _display
 from miserly._typing import Array, Floats, Rows
 from miserly.plan import _menu_file
+from miserly.plan._certificate import Figure
 from miserly.plan._frozen import Frozen, frozen
 from miserly.plan._plan import Plan
 from miserly.plan._run import Run
@@ -153,6 +154,41 @@ class Menu(Frozen):
                 run = whole if cap >= plan.tables.most_expensive else plan.run(X, qid, cap)
                 table[:, i, j] = quality(plan, run), run.cost.mean()
         return cls(tuple(plans), np.array(tried), table[0], table[1], tuple(names), metric)
+
+    def certified(
+        self,
+        X_cal: Any,
+        y_cal: Any = None,
+        target: float = 0.95,
+        of: Figure = "accuracy",
+        delta: float = 0.05,
+        positive: Any = None,
+    ) -> Menu:
+        """The menu of those plans that can be certified, all of them together with probability 1 − delta.
+
+        Each plan gets an equal share of delta. The guarantee holds for whole plans: a cap that cuts into a plan's
+        purchases voids it, and so the tables are measured on the calibration rows again.
+
+        Parameters
+        ----------
+        X_cal, y_cal, target, of, delta, positive
+            As in `Plan.certified`.
+        """
+        kept, errors = [], []
+        for name, plan in zip(self.names, self.plans):
+            try:
+                kept.append((name, plan.certified(X_cal, y_cal, target, of, delta / len(self.plans), positive)))
+            except ValueError as error:
+                errors.append(error)
+        if not kept:
+            raise errors[-1]
+        names, plans = zip(*kept)
+
+        def right(plan: Plan, run: Run) -> float:
+            assert plan.certificate is not None
+            return plan.certificate.n_right / plan.certificate.n_counted - float(run.out_of_budget.mean())
+
+        return Menu.measured(plans, X_cal, right, names=names, metric=of)
 
     # ---- choosing ---------------------------------------------------------------------------------------------
 

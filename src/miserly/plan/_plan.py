@@ -18,9 +18,11 @@ from miserly.plan import _describe as describe
 from miserly.plan import _file as file
 from miserly.plan import _links as links
 from miserly.plan._background import background
+from miserly.plan._certificate import Certificate, Figure, calibration_of, certified
 from miserly.plan._dictionary import Dictionary, Trees
 from miserly.plan._frozen import Frozen, frozen, known
 from miserly.plan._lightgbm_text import to_lightgbm
+from miserly.plan._mistakes import as_error_costs, least_expected
 from miserly.plan._node import EXIT, Gate, Node
 from miserly.plan._onnx_model import to_onnx
 from miserly.plan._pictures import draw
@@ -69,6 +71,11 @@ class Plan(Frozen):
         Features that are never bought; their values are unknown.
     shares : array, optional
         For trees: the share of training rows that goes left at each place of the table, from 0 to 1.
+    error_costs : array of shape (n_classes, n_classes), optional
+        What predictions cost: rows are true classes, columns predictions. With it, the class with the least expected
+        cost is predicted, otherwise the most probable.
+    certificate : Certificate, optional
+        What was shown about the plan; see `certified`.
 
     Examples
     --------
@@ -96,6 +103,8 @@ class Plan(Frozen):
     means: NDArray[np.float64] | None = None
     unavailable: tuple[str, ...] = ()
     shares: NDArray[np.float64] | None = None
+    error_costs: NDArray[np.float64] | None = None
+    certificate: Certificate | None = None
 
     def __post_init__(self) -> None:
         if "categories" in self.notes:  # where estimators and older files leave them
@@ -113,6 +122,10 @@ class Plan(Frozen):
         if self.classes is not None:
             plain = np.asarray(self.classes)
             object.__setattr__(self, "classes", frozen(plain.tolist() if plain.dtype == object else plain, None))
+        if self.error_costs is not None:
+            if self.classes is None:
+                raise ValueError("A plan that predicts numbers has no error_costs: they price pairs of classes.")
+            object.__setattr__(self, "error_costs", frozen(as_error_costs(self.error_costs, len(self.classes)), None))
         self._check()
 
     def _check(self) -> None:
@@ -176,6 +189,8 @@ class Plan(Frozen):
             and (self.link, self.roots, self.charge) == (other.link, other.roots, other.charge)
             and self.unavailable == other.unavailable
             and np.array_equal(self.classes, other.classes)  # type: ignore[arg-type]
+            and np.array_equal(self.error_costs, other.error_costs)  # type: ignore[arg-type]
+            and self.certificate == other.certificate
             and (self.means is None) == (other.means is None)
             and (self.means is None or np.array_equal(self.means, other.means, equal_nan=True))  # type: ignore[arg-type]
         )
@@ -286,14 +301,18 @@ class Plan(Frozen):
 
     def read(self, z: NDArray[np.float64]) -> NDArray[Any]:
         """Calibrated scores as labels, or as numbers."""
+        if self.error_costs is not None and self.classes is not None:
+            best: NDArray[Any] = self.classes[least_expected(self.probabilities(z), self.error_costs)]
+            return best
         if self.classes is not None:
             return links.labels(self.link, z, self.classes)
         return z[:, 0] if z.shape[1] == 1 else z
 
     def read_row(self, z: NDArray[np.float64]) -> Any:
         """The same of one row."""
-        if self.classes is not None and len(self.classes) == 2 and self.n_outputs == 1 and self.link == "logistic":
-            return self.classes[1 if z[0, 0] > 0 else 0]
+        plain = self.classes is not None and self.error_costs is None and self.link == "logistic"
+        if plain and len(self.classes) == 2 and self.n_outputs == 1:  # type: ignore[arg-type]
+            return self.classes[1 if z[0, 0] > 0 else 0]  # type: ignore[index]
         return self.read(z)[0]
 
     def probabilities(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -351,7 +370,53 @@ class Plan(Frozen):
             replace(node, gate=gate) if node.gate.kind == "open" and self._sells_more(k) else node
             for k, node in enumerate(self.nodes)
         ]
-        return replace(self, nodes=tuple(nodes))
+        return replace(self, nodes=tuple(nodes), certificate=None)
+
+    def with_error_costs(self, error_costs: Any) -> Plan:
+        """The plan that predicts what is expected to cost least.
+
+        Parameters
+        ----------
+        error_costs : array-like of shape (n_classes, n_classes) or None
+            What predictions cost, in the unit of the prices, 0 or more: rows are true classes, columns predictions, in
+            the order of `classes`. None: the most probable class is predicted again.
+        """
+        return replace(self, error_costs=error_costs, certificate=None)
+
+    def certified(
+        self,
+        X_cal: Any,
+        y_cal: Any = None,
+        target: float = 0.95,
+        of: Figure = "accuracy",
+        delta: float = 0.05,
+        positive: Any = None,
+        budget: float | None = None,
+    ) -> Plan:
+        """The plan with the cheapest thresholds under which a figure holds on new rows with probability 1 − delta.
+
+        Rows stop once they are confident enough. Thresholds are tested from the safest to the cheapest by exact
+        binomial tests, each sequence up to its first failure. A target that cannot be certified is refused with
+        the number of rows that would be needed.
+
+        Parameters
+        ----------
+        X_cal : array or frame, rows × features
+            Calibration rows: a random sample of the rows to come, which the plan was not fitted or chosen on.
+        y_cal : array, optional
+            Their labels. Agreement needs none.
+        target : float, default=0.95
+            The least value of the figure, between 0 and 1.
+        of : {"accuracy", "precision", "recall", "agreement"}, default="accuracy"
+            The figure. Agreement is with the plan that buys everything.
+        delta : float, default=0.05
+            The probability that the guarantee may fail, between 0 and 1.
+        positive : object, optional
+            The class of precision and recall; by default the second of two.
+        budget : float, optional
+            The cap under which the plan will run; by default none.
+        """
+        return certified(self, calibration_of(self, X_cal, y_cal, target, of, delta, positive, budget))
 
     def _sells_more(self, k: int) -> bool:
         """Whether the node after this one costs something more."""
@@ -370,7 +435,7 @@ class Plan(Frozen):
         """The plan without what a budget leaves out of it: it answers as `predict(budget=budget)` does."""
         if self.charge == "path":
             raise ValueError("Under charge='path' a budget is kept split by split. Use predict(X, budget=...).")
-        return truncated(self, _limit(budget))
+        return replace(truncated(self, _limit(budget)), certificate=None)
 
     # ---- words, pictures, files -------------------------------------------------------------------------------
 
@@ -402,6 +467,8 @@ class Plan(Frozen):
 
     def to_onnx(self) -> Any:
         """An ONNX model of a plan in which all rows go the same way: trees or raw features, in single precision."""
+        if self.error_costs is not None:
+            raise ValueError("An ONNX model predicts the most probable class: export plan.with_error_costs(None).")
         return to_onnx(self)
 
     def to_lightgbm(self) -> str:

@@ -74,6 +74,10 @@ class PolicyPlan(Plan):
         Not read when the policy buys: give `unavailable` to `run`, or `without` to `start`.
     shares : array, default=None
         As in `Plan`. Not read by the predictor: unknown values go the way that each split has for missing ones.
+    error_costs : array of shape (n_classes, n_classes), default=None
+        What predictions cost: rows are true classes, columns predictions.
+    certificate : Certificate, default=None
+        What was shown about the plan; see `certified`.
     policy : Policy
         What decides on purchases. It is needed, and must fit the candidates, features and outputs of the plan.
 
@@ -268,7 +272,7 @@ class PolicyPlan(Plan):
     def at(self, tradeoff: float) -> PolicyPlan:
         """The same plan for another trade-off between loss and cost."""
         assert self.policy is not None
-        return replace(self, policy=replace(self.policy, tradeoff=float(tradeoff)))
+        return replace(self, policy=replace(self.policy, tradeoff=float(tradeoff)), certificate=None)
 
     def stopping(self, confidence: float) -> PolicyPlan:
         """The plan in which rows stop when their most probable class has this probability or more."""
@@ -277,7 +281,7 @@ class PolicyPlan(Plan):
         if not 0.0 < confidence <= 1.0:
             raise ValueError(f"confidence is a probability above 0, at most 1, got {confidence:g}.")
         assert self.policy is not None
-        return replace(self, policy=replace(self.policy, confidence=float(confidence)))
+        return replace(self, policy=replace(self.policy, confidence=float(confidence)), certificate=None)
 
     def truncate(self, budget: float) -> Plan:
         raise ValueError("A policy keeps a budget row by row. Use predict(X, budget=...).")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from html import escape
 from typing import Any
 
@@ -131,4 +132,5 @@ def plan(plan: Plan, menu: Menu | None = None, version: str = "") -> dict[str, A
         "most_expensive": max(p.tables.most_expensive for p in plans),
         "by_query": any(p.by_query for p in plans),
         "n_plans": len(plans),
+        "certificates": [None if p.certificate is None else asdict(p.certificate) for p in plans],
     }

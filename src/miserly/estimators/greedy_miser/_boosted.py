@@ -39,6 +39,7 @@ from miserly.boosting import (
 from miserly.costs import CostTable
 from miserly.estimators._base import PlanEstimator, as_codes, check_eval_set, constraints, find_categories, row_weights
 from miserly.estimators.greedy_miser._chain import Purchase, chain, purchases
+from miserly.estimators.greedy_miser._constraining import constraints_of
 from miserly.estimators.greedy_miser._resume import progress_of, resume
 from miserly.estimators.greedy_miser._validation import Validation
 from miserly.kernels.threads import threads
@@ -55,6 +56,8 @@ class BoostedEstimator(PlanEstimator):
     charge: str = "learner"
     repeat_price: float = 0.0
     purchases: str = "every_round"
+    monotonic_cst: Any = None
+    interaction_cst: Any = None
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "costs": constraints.COSTS,
         "n_estimators": [constraints.at_least(1)],
@@ -162,6 +165,7 @@ class BoostedEstimator(PlanEstimator):
         shrink = self.l2_regularization
         lazy = self.purchases == "lazy"
         settings = Settings(self.n_estimators, self.learning_rate, limits, self.max_features, seed, shrink, lazy)
+        settings = replace(settings, constraints=constraints_of(self, costs.features, loss.n_outputs))
         with threads(self.n_jobs, X.shape[0] * X.shape[1]):
             if progress.last is not None and watch is not None:
                 stops = [watch(this, progress.last.constant) for this in progress.last.rounds]

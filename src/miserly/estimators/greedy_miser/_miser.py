@@ -29,6 +29,8 @@ class _GreedyMiser(BoostedEstimator):
         "charge": [constraints.one_of("learner", "path")],
         "repeat_price": [constraints.not_negative()],
         "purchases": [constraints.one_of("lazy", "every_round")],
+        "monotonic_cst": ["array-like", dict, None],
+        "interaction_cst": [list, tuple, str, None],
     }
 
     def __init__(
@@ -52,6 +54,8 @@ class _GreedyMiser(BoostedEstimator):
         warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
     ) -> None:
         self.costs = costs
         self.tradeoff = tradeoff
@@ -72,6 +76,8 @@ class _GreedyMiser(BoostedEstimator):
         self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
 
     def suggest_grid(self, y: Any, n_points: int = 8, sample_weight: Any = None) -> np.ndarray:
         """Values of `tradeoff` from nearly cost-blind to nearly nothing bought, whatever the unit of the prices.
@@ -149,6 +155,12 @@ class GreedyMiserRegressor(_GreedyMiser, BoostedRegressor):
         Seed of everything that is drawn.
     n_jobs : int or None, default=None
         Threads of the kernels: a number, −1 for all cores, None for as many as numba uses now.
+    monotonic_cst : array-like of int of shape (n_features,), dict or None, default=None
+        By feature (a dict: by name) 1, the score never falls as the feature rises; -1, never rises; 0, free. Not for
+        missing values, categories, or more than two classes.
+    interaction_cst : {"pairwise", "no_interactions"}, sequence of lists or None, default=None
+        Groups of features, by number or name, that may meet on a path of a tree; features that are in none form one
+        more group.
 
     Attributes
     ----------
@@ -234,6 +246,12 @@ class GreedyMiserClassifier(_GreedyMiser, BoostedClassifier):
         Seed of everything that is drawn.
     n_jobs : int or None, default=None
         Threads of the kernels: a number, −1 for all cores, None for as many as numba uses now.
+    monotonic_cst : array-like of int of shape (n_features,), dict or None, default=None
+        By feature (a dict: by name) 1, the score never falls as the feature rises; -1, never rises; 0, free. Not for
+        missing values, categories, or more than two classes.
+    interaction_cst : {"pairwise", "no_interactions"}, sequence of lists or None, default=None
+        Groups of features, by number or name, that may meet on a path of a tree; features that are in none form one
+        more group.
 
     Attributes
     ----------
@@ -321,6 +339,12 @@ class GreedyMiserRanker(_GreedyMiser, BoostedRanker):
         Seed of everything that is drawn.
     n_jobs : int or None, default=None
         Threads of the kernels: a number, −1 for all cores, None for as many as numba uses now.
+    monotonic_cst : array-like of int of shape (n_features,), dict or None, default=None
+        By feature (a dict: by name) 1, the score never falls as the feature rises; -1, never rises; 0, free. Not for
+        missing values, categories, or more than two classes.
+    interaction_cst : {"pairwise", "no_interactions"}, sequence of lists or None, default=None
+        Groups of features, by number or name, that may meet on a path of a tree; features that are in none form one
+        more group.
 
     Attributes
     ----------
@@ -381,6 +405,8 @@ class GreedyMiserRanker(_GreedyMiser, BoostedRanker):
         warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
     ) -> None:
         super().__init__(
             costs=costs,
@@ -402,5 +428,7 @@ class GreedyMiserRanker(_GreedyMiser, BoostedRanker):
             warm_start=warm_start,
             random_state=random_state,
             n_jobs=n_jobs,
+            monotonic_cst=monotonic_cst,
+            interaction_cst=interaction_cst,
         )
         self.metric = metric

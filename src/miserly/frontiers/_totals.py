@@ -1,0 +1,91 @@
+"""The total of tests and mistakes: what a model costs per row if its predictions follow what mistakes cost."""
+
+from __future__ import annotations
+
+import math
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from miserly._typing import Array, Floats
+from miserly.plan import as_error_costs, least_expected
+
+
+class PredictedRows(NamedTuple):
+    """Rows that a model was not fitted on: probabilities (rows × classes), numbers of the true classes, costs."""
+
+    probabilities: Floats
+    truth: Array
+    costs: Floats
+
+
+@dataclass(frozen=True)
+class TotalCost:
+    """What a model costs per row, and how often it is right.
+
+    Parameters
+    ----------
+    tests : float
+        Mean cost of what is bought.
+    mistakes : float
+        Mean cost of the predictions.
+    interval : tuple of float
+        95 % interval of the total, by the normal approximation.
+    rates : dict
+        For two classes: sensitivity, specificity and the predictive values; NaN where no row counts.
+
+    Examples
+    --------
+    >>> from miserly.frontiers import TotalCost
+    >>> TotalCost(2.0, 3.0, (4.5, 5.5), {}).total
+    5.0
+    """
+
+    tests: float
+    mistakes: float
+    interval: tuple[float, float]
+    rates: dict[str, float]
+
+    @property
+    def total(self) -> float:
+        """Tests and mistakes together."""
+        return self.tests + self.mistakes
+
+
+def total_cost(probabilities: Floats, truth: Array, costs: Floats, error_costs: Any) -> TotalCost:
+    """The total on some rows, if each prediction is the one with the least expected cost."""
+    matrix = as_error_costs(error_costs, probabilities.shape[1])
+    predicted = least_expected(probabilities, matrix)
+    mistakes = matrix[truth, predicted]
+    whole = costs + mistakes
+    margin = 1.96 * float(whole.std()) / max(1, len(whole)) ** 0.5
+    mean = float(whole.mean())
+    rates = _rates(truth, predicted) if len(matrix) == 2 else {}
+    return TotalCost(float(costs.mean()), float(mistakes.mean()), (mean - margin, mean + margin), rates)
+
+
+def deciding(model: Any, error_costs: Any) -> Any:
+    """A copy of a fitted model that predicts the class with the least expected cost."""
+    chosen = copy(model)
+    chosen.plan_ = model.plan_.with_error_costs(error_costs)
+    return chosen
+
+
+def held_out(models: list[Any], X: Any, y: Any, number: int) -> PredictedRows:
+    """What a model of a sweep says of the validation rows."""
+    model = models[number]
+    truth = np.searchsorted(model.classes_, np.asarray(y))
+    return PredictedRows(model.predict_proba(X), truth, model.predict_cost(X))
+
+
+def _rates(truth: Array, predicted: Array) -> dict[str, float]:
+    ill, said = truth == 1, predicted == 1
+    cases = {
+        "sensitivity": (ill, said),
+        "specificity": (~ill, ~said),
+        "positive predictive value": (said, ill),
+        "negative predictive value": (~said, ~ill),
+    }
+    return {name: float(right[among].mean()) if among.any() else math.nan for name, (among, right) in cases.items()}
