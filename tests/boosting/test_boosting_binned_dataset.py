@@ -301,3 +301,18 @@ def test_constrained_trees_out_of_core_are_those_of_memory(tmp_path):
     )
     assert here.dictionary == there.dictionary
     assert here.nodes == there.nodes
+
+
+@pytest.mark.parametrize("how", ["cut", "overwritten"])
+def test_a_file_that_changes_while_it_is_mapped_changes_nothing(tmp_path, how):
+    """A file cut short under the mapping ended the process with SIGBUS; an overwritten one gave garbage."""
+    (tmp_path / "a.csv").write_text("age,y\n" + "".join(f"{i % 97},{i % 3}\n" for i in range(3000)))
+    opened = ms.BinnedDataset.from_csv(tmp_path / "a.csv", tmp_path / "bins", label="y")
+    before = ms.BinnedDataset(tmp_path / "bins").data.bins
+    size = (tmp_path / "bins" / "words").stat().st_size
+    with (tmp_path / "bins" / "words").open("r+b") as file:
+        file.truncate(0)
+        file.write(b"\xff" * (0 if how == "cut" else size))
+    assert (opened.data.bins == before).all()
+    with pytest.raises(BinnedFileError):
+        ms.BinnedDataset(tmp_path / "bins")

@@ -60,3 +60,32 @@ def test_a_fit_that_stopped_early_stays_so(tmp_path):
     again = model(**options).fit(X, y, eval_set=eval_set, checkpoint=tmp_path / "rounds")
     assert again.plan_ == first.plan_
     assert again.validation_loss_ == first.validation_loss_
+
+
+@pytest.mark.parametrize("change", ["doubled", "removed", "swapped", "edited", "header"])
+def test_a_line_that_was_changed_is_refused(tmp_path, change):
+    X, y = problem()
+    path = tmp_path / "rounds.jsonl"
+    model(n_estimators=5).fit(X, y, checkpoint=path)
+    lines = path.read_text().splitlines(keepends=True)
+    changed = {
+        "doubled": [*lines[:3], lines[2], *lines[3:]],
+        "removed": lines[:2] + lines[3:],
+        "swapped": [*lines[:2], lines[3], lines[2], *lines[4:]],
+        "edited": [*lines[:2], lines[2].replace('"missing_right": [', '"missing_right": [true, ', 1), *lines[3:]],
+        "header": [lines[0].replace('"start_loss": ', '"start_loss": 1', 1), *lines[1:]],
+    }[change]
+    assert changed != lines
+    path.write_text("".join(changed))
+    with pytest.raises(ValueError, match="damaged"):
+        model().fit(X, y, checkpoint=path)
+
+
+def test_rounds_removed_at_the_end_are_made_again(tmp_path):
+    X, y = problem()
+    path = tmp_path / "rounds.jsonl"
+    whole = model().fit(X, y, checkpoint=path).plan_
+    before = path.read_text()
+    path.write_text("".join(before.splitlines(keepends=True)[:4]))
+    assert model().fit(X, y, checkpoint=path).plan_ == whole
+    assert path.read_text() == before

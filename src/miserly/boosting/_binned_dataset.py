@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
+import shutil
+import tempfile
 import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -35,6 +38,7 @@ from miserly.kernels.threads import n_threads
 FORMAT = "miserly-bins"
 VERSION = 1
 DECODED_CELLS = 1 << 22
+logger = logging.getLogger(__name__)
 Folder = str | Path | None
 _ARRAYS = ("cuts", "n_bins", "y", "qid")
 _WHOLE = (*(f"{name}.npy" for name in _ARRAYS), "survey.json", "header.json")
@@ -48,7 +52,8 @@ class BinnedDataset:
     """The bins of a data set in a folder, its labels and query ids: `model.fit(binned, binned.y)`.
 
     Made by `from_parquet`, `from_csv` or `from_letor`; `BinnedDataset(folder)` opens it again, and reads all of it once
-    to compare checksums.
+    to compare checksums. What is trained on is a copy without a name on the same disk, so nobody can change or cut it
+    while it is mapped; it goes with the last reference. Where no copy can be written the file itself is mapped.
 
     Parameters
     ----------
@@ -81,9 +86,10 @@ class BinnedDataset:
         if not place.is_file() or place.stat().st_size != 8 * shape[0] * shape[1]:
             raise BinnedFileError(f"'{place}' is cut short. Make the bins again.")
         blocks = [tuple(block) for block in header["blocks"]]
-        if _digest(arrays, blocks) != header["checksum"] or not _words_agree(place, shape, blocks):
-            raise BinnedFileError(f"'{folder}' is damaged: a checksum does not agree. Make the bins again.")
-        words = np.asarray(np.memmap(place, "<u8", "c", shape=shape))
+        with _private_copy(place) as file:
+            if _digest(arrays, blocks) != header["checksum"] or not _words_agree(file, shape, blocks):
+                raise BinnedFileError(f"'{folder}' is damaged: a checksum does not agree. Make the bins again.")
+            words = np.asarray(np.memmap(file, "<u8", "c", shape=shape))
         self.data = BinnedData(words, arrays["cuts"], arrays["n_bins"])  # type: ignore[arg-type]
 
     @classmethod
@@ -321,18 +327,33 @@ def _joined(parts: list[Any]) -> np.ndarray | None:
     return None if parts[0] is None else np.concatenate(parts)
 
 
-def _words_agree(place: Path, shape: tuple[int, int], blocks: list[tuple[int, int]]) -> bool:
+def _private_copy(place: Path) -> IO[bytes]:
+    """A copy of a file that has no name, so nobody else can write to it or cut it; the file itself if that fails."""
+    copy: IO[bytes] | None = None
+    try:
+        copy = tempfile.TemporaryFile(dir=place.parent)  # noqa: SIM115 (the caller closes it)
+        with place.open("rb") as file:
+            shutil.copyfileobj(file, copy, 1 << 20)
+        copy.flush()
+        return copy
+    except OSError as error:
+        if copy is not None:
+            copy.close()
+        logger.warning("'%s' is mapped itself (%s): do not change it while it is in use.", place, error.strerror)
+        return place.open("rb")
+
+
+def _words_agree(file: IO[bytes], shape: tuple[int, int], blocks: list[tuple[int, int]]) -> bool:
     """Whether the words of every block have the checksum that was noted when it was written."""
     done = 0
-    with place.open("rb") as file:
-        for n_rows, checksum in blocks:
-            crc = 0
-            for tile in range(shape[0]):
-                file.seek(8 * (tile * shape[1] + done))
-                crc = zlib.crc32(file.read(8 * n_rows), crc)
-            if crc != checksum:
-                return False
-            done += n_rows
+    for n_rows, checksum in blocks:
+        crc = 0
+        for tile in range(shape[0]):
+            file.seek(8 * (tile * shape[1] + done))
+            crc = zlib.crc32(file.read(8 * n_rows), crc)
+        if crc != checksum:
+            return False
+        done += n_rows
     return done == shape[1]
 
 

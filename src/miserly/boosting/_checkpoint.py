@@ -1,7 +1,12 @@
-"""The rounds that are done, kept in a file as they are made: a line of JSON each, so that a killed fit can go on."""
+"""The rounds that are done, kept in a file as they are made: a line of JSON each, so that a killed fit can go on.
+
+Every line ends with a checksum of itself and of all lines before it: one that was changed, doubled, moved or removed is
+found. Lines that are missing at the end are made again.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from dataclasses import asdict
@@ -17,7 +22,8 @@ from miserly.boosting._trees import GrownTree
 from miserly.files import locked, write_whole, writing
 
 FORMAT = "miserly-rounds"
-VERSION = 1
+VERSION = 2
+CHAIN = b', "chain": "'
 _TYPES = {"feature": np.int32, "threshold": float, "left": np.int32, "missing_right": bool, "value": float}
 
 
@@ -30,6 +36,7 @@ class Checkpoint:
         self._fingerprint = fingerprint
         self._n_written: int | None = None
         self._size = 0
+        self._chain = b""
 
     def load(self) -> Boosted | None:
         """What the file holds; None without a file. A last line that was cut off is taken away."""
@@ -51,7 +58,7 @@ class Checkpoint:
 
     def _read(self, content: bytes) -> tuple[dict[str, Any], Boosted]:
         try:
-            header, *rounds = [json.loads(line) for line in content.splitlines()]
+            header, *rounds = self._verified(content.splitlines())
             if (header["format"], header["version"]) != (FORMAT, VERSION):
                 raise ValueError("another format")
             last: dict[str, Any] = rounds[-1] if rounds else {"n_tried": 0, "pause": (0, 0)}
@@ -63,6 +70,19 @@ class Checkpoint:
                 f"'{self._path}' is not a checkpoint, or is damaged. Delete it or give another path."
             ) from error
 
+    def _verified(self, lines: list[bytes]) -> list[Any]:
+        """The content of lines whose checksums agree."""
+        self._chain = b""
+        for line in lines:
+            if self._chained(line[: line.rfind(CHAIN)] + b"}") != line + b"\n":
+                raise ValueError("a line was changed, doubled, moved or removed")
+        return [json.loads(line) for line in lines]
+
+    def _chained(self, line: bytes) -> bytes:
+        """A line of JSON with the checksum of all lines up to it."""
+        self._chain = hashlib.sha256(self._chain + line).hexdigest().encode()
+        return line[:-1] + CHAIN + self._chain + b'"}\n'
+
     def __call__(self, boosted: Boosted) -> None:
         """A round is done."""
         self.last = boosted
@@ -71,11 +91,12 @@ class Checkpoint:
         if self._n_written is None:
             head = {"format": FORMAT, "version": VERSION, "fingerprint": self._fingerprint}
             start = {"constant": boosted.constant.tolist(), "start_loss": boosted.start_loss}
-            first = json.dumps(head | start) + "\n"
+            self._chain = b""
+            first = self._chained(json.dumps(head | start).encode())
             write_whole(self._path, first)
             self._n_written, self._size = 0, len(first)
         new = range(self._n_written, len(boosted.rounds))
-        self._append(self._path, "".join(json.dumps(_line(boosted, number)) + "\n" for number in new).encode())
+        self._append(self._path, b"".join(self._chained(json.dumps(_line(boosted, i)).encode()) for i in new))
         self._n_written = len(boosted.rounds)
 
     def _append(self, path: Path, lines: bytes) -> None:
