@@ -31,7 +31,7 @@ from miserly.estimators._base import (
     check_eval_set,
     constraints,
 )
-from miserly.estimators.cstc._search import SHARPENING, Search, ValidationRows, anneal
+from miserly.estimators.cstc._search import SHARPENING, STEEP, Search, ValidationRows, anneal
 from miserly.estimators.cstc._soft_graph import Classifier, GraphTask, SoftGraph
 from miserly.metrics import Metric
 from miserly.solvers import GateGraph, blas_threads
@@ -54,6 +54,7 @@ class _CSTC(GraphEstimator):
         "tol": [constraints.not_negative()],
         "metric": [str, Metric, None],
         "reweight": ["boolean"],
+        "swaps": ["boolean"],
     }
 
     def __init__(
@@ -70,6 +71,7 @@ class _CSTC(GraphEstimator):
         tol: float = 1e-3,
         metric: str | Metric | None = None,
         reweight: bool = True,
+        swaps: bool = False,
     ) -> None:
         self.costs = costs
         self.tradeoff = tradeoff
@@ -83,6 +85,7 @@ class _CSTC(GraphEstimator):
         self.tol = tol
         self.metric = metric
         self.reweight = reweight
+        self.swaps = swaps
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, eval_set: Any = None, backend: Any = None) -> Self:
         """Learn the tree.
@@ -147,8 +150,13 @@ class _CSTC(GraphEstimator):
         """Solve for this tradeoff and make the plan; returns the first nodes, where another tradeoff may start."""
         soft = SoftGraph.initialise(self._task(posed), GateGraph.tree(self.max_depth), posed.gram, starts)
         first = [copy.deepcopy(node) for node in soft.started]
-        search = Search(posed, float(self.tradeoff), bool(self.fine_tune), validation)
+        search = Search(posed, float(self.tradeoff), bool(self.fine_tune), validation, swaps=bool(self.swaps))
         self.objective_ = anneal(soft, search, self._sharpening(), self.max_iter, self.tol)
+        if self.swaps and isinstance(self.steepness, str):
+            steep = SoftGraph.initialise(
+                replace(soft.task, sharpness=STEEP), GateGraph.tree(self.max_depth), posed.gram
+            )
+            self.objective_ += anneal(steep, search, (1.0,), self.max_iter, self.tol)
         assert search.best is not None
         graph, scorers, reading = search.best.graph, search.best.scorers, search.best.reading
         self.n_iter_ = sum(len(values) - 1 for values in self.objective_)
@@ -216,6 +224,9 @@ class CSTCRegressor(PlanRegressor, _CSTC):
     reweight : bool, default=True
         Whether learners that share acquisitions are chosen by a log-reweighted norm, which is nearer to a count of
         acquisitions but not convex. False is the mixed norm of the papers.
+    swaps : bool, default=False
+        Whether trees over features are also improved with hard gates by greedy moves (gates with weights of their
+        own, swaps of columns at each leaf), from a second, steeper start too. Not in the papers; slower.
 
     Attributes
     ----------
@@ -289,6 +300,9 @@ class CSTCClassifier(PlanClassifier, _CSTC):
     reweight : bool, default=True
         Whether learners that share acquisitions are chosen by a log-reweighted norm, which is nearer to a count of
         acquisitions but not convex. False is the mixed norm of the papers.
+    swaps : bool, default=False
+        Whether trees over features are also improved with hard gates by greedy moves (gates with weights of their
+        own, swaps of columns at each leaf), from a second, steeper start too. Not in the papers; slower.
 
     Attributes
     ----------

@@ -20,11 +20,14 @@ import numpy as np
 from miserly._typing import Bools, Floats, Rows
 from miserly.estimators._base import HeldOutRows, Posed, Reading, Scorer
 from miserly.estimators.cstc._answers import GONE, TRUSTS, Trust, fine_tuned, prunable
+from miserly.estimators.cstc._polish import Polish
 from miserly.estimators.cstc._soft_graph import SoftGraph
 from miserly.metrics import Metric
+from miserly.plan import Trees
 from miserly.solvers import EXIT, Design, GateGraph
 
 SHARPENING = (1.0, 3.0, 9.0)  # gates that follow the scores' deviation are annealed: soft ones find, steep ones refine
+STEEP = 200.0  # of a second start, over the scores' deviation: nodes are found as hard gates will send rows there
 TIE = 1e-7  # of the figure of one node: less than that is rounding, and the cheaper candidate is better
 PATIENCE = 3  # rounds without a better candidate on validation rows: the descent fits the training rows by then
 
@@ -60,11 +63,19 @@ class ValidationRows:
 
 
 class Search:
-    """Keeps the best of the candidates that it is shown. `price` is λ; `tiers`: later exits rank higher."""
+    """Keeps the best of the candidates that it is shown. `price` is λ; `tiers`: later exits rank higher;
+    `swaps`: greedy moves are tried."""
 
     def __init__(
-        self, posed: Posed, price: float, fine_tune: bool, validation: ValidationRows | None = None, tiers: bool = False
+        self,
+        posed: Posed,
+        price: float,
+        fine_tune: bool,
+        validation: ValidationRows | None = None,
+        tiers: bool = False,
+        swaps: bool = False,
     ) -> None:
+        self.swaps = swaps
         self.posed, self.price, self.fine_tune, self.validation, self.tiers = posed, price, fine_tune, validation, tiers
         self.trust: Trust = "model"
         self.best: HardGraph | None = None
@@ -95,6 +106,15 @@ class Search:
         self.best = best if improves else self.best
         self.worse = 0 if improves else self.worse + 1
         return self.validation is not None and self.worse >= PATIENCE
+
+    def polish(self, soft: SoftGraph) -> None:
+        """Judge the graph after greedy moves with hard gates, if it is a tree over features.
+
+        Boosted trees look better on the rows that they were grown on: there greedy moves would fit noise.
+        """
+        trees = isinstance(self.posed.learners.dictionary, Trees)
+        if self.swaps and self.fine_tune and not trees and not soft.task.at_exit and self.posed.targets.any():
+            self.consider(Polish(soft, self.posed.learners, self.price).run())
 
     def _hard(self, soft: SoftGraph, trust: Trust) -> HardGraph:
         scorers, reading = fine_tuned(soft, self.posed, trust if self.fine_tune else None)
@@ -196,6 +216,7 @@ def anneal(
     the objective on the way, a list for each steepness.
     """
     search.start(soft)
+    search.polish(soft)
     values, before = [], 1.0
     after = None if search.validation is None else search.consider
     for factor in sharpening if max_iter else ():
@@ -204,4 +225,5 @@ def anneal(
         search.worse = 0
         values.append(soft.optimise(max_iter, tol, after))
         search.consider(soft)
+        search.polish(soft)
     return values

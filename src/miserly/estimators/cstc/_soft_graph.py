@@ -49,6 +49,7 @@ class GraphTask:
     """The data of a fit: design, targets (row × output), row weights of the loss and of the cost (each adds up to one).
 
     `norm` has λ in its prices. `min_rows` is the share of the cost weights that a node must get.
+    Without a `steepness` that of a gate is `sharpness` over the deviation of its scores.
     """
 
     design: Design
@@ -61,6 +62,7 @@ class GraphTask:
     min_rows: float = 0.0
     steepness: float | None = None
     reweight: bool = True
+    sharpness: float = SHARPNESS
 
 
 @dataclass
@@ -68,7 +70,8 @@ class Classifier:
     """One node: weights of standardised columns (column × output), intercept, and its gate.
 
     `gram`, `centre` and `mass` are what its initialisation saw of the columns `known` (the weighted squares and means,
-    and the weight of all rows): the scale of its parameters, later on.
+    and the weight of all rows): the scale of its parameters, later on. A `gate` is weights that the gate looks at in
+    place of the node's own.
     """
 
     beta: Floats
@@ -80,6 +83,7 @@ class Classifier:
     gram: Floats = field(default_factory=lambda: np.zeros((0, 0)))
     centre: Floats = field(default_factory=lambda: np.zeros(0))
     mass: float = 1.0
+    gate: Floats | None = None
 
     @property
     def columns(self) -> NDArray[np.intp]:
@@ -94,7 +98,7 @@ class Classifier:
     @property
     def routing(self) -> Floats:
         """What the gate looks at, as weights."""
-        return self.beta @ self.direction
+        return self.beta @ self.direction if self.gate is None else self.gate
 
 
 class SoftGraph:
@@ -185,7 +189,7 @@ class SoftGraph:
         node.mass = total
         node.threshold = float(centre @ routing)
         std = float(np.sqrt(max(float(routing @ A @ routing), 0.0) / total))
-        node.steepness = task.steepness or (SHARPNESS / std if std > 0 else 1.0)
+        node.steepness = task.steepness or (task.sharpness / std if std > 0 else 1.0)
         return node
 
     def window(self, columns: NDArray[np.intp], rows: NDArray[np.intp] | None = None) -> Window:
@@ -213,7 +217,8 @@ class SoftGraph:
         node = self.nodes[k]
         scores = self.task.design.scores(node.beta)
         if not self.graph.is_leaf(k):
-            self.traversal.set(k, soft_gate(scores @ node.direction, node.threshold, node.steepness))
+            seen = scores @ node.direction if node.gate is None else self.task.design.scores(node.gate)
+            self.traversal.set(k, soft_gate(seen, node.threshold, node.steepness))
         self.loss[k] = 0.5 * ((scores + node.bias - self.task.targets) ** 2).sum(axis=1)
 
     # ---- one node after the other -----------------------------------------------------------------------------
