@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from miserly.plan._plan import Plan
 
 FORMAT = "miserly-plan"
-VERSION = 2  # 2: means, unavailable features, learned gates
+VERSION = 3  # 2: means, unavailable features, learned gates; 3: certificates and costs of mistakes
 RULE_TYPES = Trees.array_types
 NODE_PARTS = ("learners", "weights", "bias", "scale", "offset", "routing")
 
