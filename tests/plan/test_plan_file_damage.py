@@ -95,11 +95,11 @@ def test_foreign_zips_and_headers_are_refused(tmp_path):
 
 def test_a_newer_version_says_upgrade(tmp_path):
     path = saved("cascade", tmp_path)
-    for version in (3, 10**30):
+    for version in (4, 10**30):
         with pytest.raises(PlanFileError, match="version"):
             load_plan(with_header(path, lambda h, v=version: h.update(version=v)))
     with pytest.raises(PlanFileError, match="Upgrade"):
-        load_plan(with_header(path, lambda h: h.update(version=3)))
+        load_plan(with_header(path, lambda h: h.update(version=4)))
 
 
 HEADER_CHANGES = {
