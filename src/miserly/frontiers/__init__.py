@@ -5,7 +5,7 @@ from miserly.frontiers._front import Measured as Measured
 from miserly.frontiers._job import Job as Job
 from miserly.frontiers._sweep import SweepError, frontier
 from miserly.frontiers._totals import PredictedRows as PredictedRows
-from miserly.frontiers._totals import TotalCost
+from miserly.frontiers._totals import TotalCost as TotalCost
 from miserly.frontiers._workers import WorkerDiedError as WorkerDiedError
 
-__all__ = ["Frontier", "Point", "SweepError", "TotalCost", "figure", "frontier"]
+__all__ = ["Frontier", "Point", "SweepError", "figure", "frontier"]
