@@ -28,6 +28,7 @@ from miserly.serve._rollout import Canary
 from miserly.serve._routing import Router
 from miserly.serve._rows import RowReader
 from miserly.serve._runner_pool import RunnerPool
+from miserly.serve._tensors import HEADER_LENGTH, TensorBody
 
 log = logging.getLogger("miserly.serve")
 Send = Callable[[Any], Awaitable[None]]
@@ -137,7 +138,11 @@ class Application(Litestar):
         await self._send(send, status, msgspec.json.encode(sent))
 
     async def _send(self, send: Send, status: int, body: bytes) -> None:
-        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+        is_json = not isinstance(body, TensorBody)
+        kind = b"application/json" if is_json else b"application/octet-stream"
+        headers = [(b"content-type", kind), (b"content-length", str(len(body)).encode())]
+        if isinstance(body, TensorBody):
+            headers.append((HEADER_LENGTH, str(body.json_size).encode()))
         facts = FACTS.get()
         if facts is not None:
             facts["status"] = status
@@ -315,7 +320,7 @@ def _inference_routes(pool: RunnerPool, name: str) -> list[Any]:
 
     @get(["/v2", "/v2/health/live"], sync_to_thread=False)
     def server() -> dict[str, Any]:
-        return {"name": "miserly", "version": __version__, "extensions": [], "live": True}
+        return {"name": "miserly", "version": __version__, "extensions": ["binary_tensor_data"], "live": True}
 
     @get(["/v2/health/ready", f"/v2/models/{name}/ready"], sync_to_thread=False)
     def ready() -> Response[dict[str, Any]]:

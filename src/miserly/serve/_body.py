@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from miserly.serve._admission import overloaded
-from miserly.serve._messages import RefusedError
+from miserly.serve._messages import RefusedError, shorten
 
 Receive = Callable[[], Awaitable[Any]]
 
@@ -44,6 +44,9 @@ class Bodies:
         for name, value in headers:
             if name == b"content-length" and value.isdigit() and int(value) > self.most:
                 raise self._too_large()
+            if name == b"content-encoding" and value not in (b"", b"identity"):
+                what = f"The body is compressed ({shorten(value.decode('latin-1'))})."
+                raise RefusedError(what, "header content-encoding", "Send it as it is.", 415)
         message = await self._first(receive)
         if not message.get("more_body", False):
             body: bytes = message.get("body", b"")

@@ -1,4 +1,7 @@
-"""The Open Inference Protocol, version 2: tensors in and out, as clients of KServe and Triton send them, in JSON."""
+"""The Open Inference Protocol, version 2: tensors in and out, as clients of KServe and Triton send them.
+
+Tensors are JSON or, by the extension for binary tensors, raw bytes after the JSON (`_tensors`).
+"""
 
 from __future__ import annotations
 
@@ -11,25 +14,24 @@ import msgspec
 from miserly.plan import Plan
 from miserly.runtime import Answer
 from miserly.serve._messages import PredictRequest, RefusedError, shorten
+from miserly.serve._tensors import PROTOCOL, Tensor, TensorBody, TensorParameters, as_binary
 
 KINDS = {"b": "BOOL", "i": "INT64", "u": "UINT64", "f": "FP64"}
-PROTOCOL = "https://kserve.github.io/website describes the tensors."
-
-
-class Tensor(msgspec.Struct):
-    """Values by name. `data` is flat, in row-major order, or nested as `shape` says."""
-
-    name: str
-    shape: list[int]
-    datatype: str
-    data: list[Any]
 
 
 class InferParameters(msgspec.Struct):
-    """What a row may cost, and the milliseconds for all rows."""
+    """What a row may cost, the milliseconds for all rows, and whether outputs are raw bytes unless they say."""
 
     budget: float | None = None
     deadline_ms: float | None = None
+    binary_data_output: bool = False
+
+
+class AskedOutput(msgspec.Struct):
+    """An output that the client wants."""
+
+    name: str
+    parameters: TensorParameters = msgspec.field(default_factory=TensorParameters)
 
 
 class InferRequest(msgspec.Struct):
@@ -38,10 +40,12 @@ class InferRequest(msgspec.Struct):
     inputs: list[Tensor]
     id: str = ""
     parameters: InferParameters = msgspec.field(default_factory=InferParameters)
+    outputs: list[AskedOutput] | None = None
 
 
 class InferAnswer(msgspec.Struct):
-    """Tensors `prediction`, `cost` and `stopped`, with classes also `probabilities`."""
+    """Tensors `prediction`, `cost` and `stopped`, with classes also `probabilities`; those that were asked for, if
+    the request names some."""
 
     model_name: str
     model_version: str
@@ -76,7 +80,7 @@ def rows_of(asked: InferRequest, plan: Plan) -> PredictRequest:
 
 def _flat(tensor: Tensor, where: str) -> list[Any]:
     """The values of a tensor in one list; whole numbers stay whole, so that categories are found."""
-    data = tensor.data
+    data = tensor.data or []
     while data and isinstance(data[0], list):
         if not all(isinstance(part, list) for part in data):
             raise RefusedError("The data is nested unevenly.", where, PROTOCOL)
@@ -102,6 +106,27 @@ def tensors_of(answers: Sequence[Answer], plan: Plan) -> list[Tensor]:
         shown = [p for a in answers if a.probabilities is not None for p in a.probabilities.tolist()]
         outputs.append(Tensor("probabilities", [n, len(plan.classes)], "FP64", shown))
     return outputs
+
+
+def infer_answer(asked: InferRequest, answer: InferAnswer) -> bytes:
+    """The answer as it is sent: the outputs that were asked for, as JSON or as raw bytes."""
+    wanted = asked.outputs or [AskedOutput(tensor.name) for tensor in answer.outputs]
+    known = {tensor.name: tensor for tensor in answer.outputs}
+    chosen, raw = [], []
+    for i, output in enumerate(wanted):
+        if output.name not in known:
+            what = f"There is no output {shorten(output.name)!r}."
+            raise RefusedError(what, f"outputs[{i}]", f"There are: {', '.join(known)}.")
+        is_binary = output.parameters.binary_data
+        if asked.parameters.binary_data_output if is_binary is None else is_binary:
+            tensor, data = as_binary(known[output.name])
+            chosen.append(tensor)
+            raw.append(data)
+        else:
+            chosen.append(known[output.name])
+    answer.outputs = chosen
+    head = msgspec.json.encode(answer)
+    return TensorBody(head, raw) if raw else head
 
 
 def model_metadata(name: str, version: str, plan: Plan) -> dict[str, Any]:

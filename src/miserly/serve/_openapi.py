@@ -43,6 +43,7 @@ REFUSALS = {
     "403": "A page of another site asks, or the Host header is not one of the server's",
     "408": "The body did not arrive in time",
     "413": "The body is too large",
+    "415": "The body is compressed",
     "503": "The server has too much to do: try again after Retry-After seconds",
 }
 

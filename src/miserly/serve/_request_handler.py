@@ -13,7 +13,7 @@ import msgspec
 from miserly.runtime import REAL, Answer, Clock, advise
 from miserly.serve._access_log import note
 from miserly.serve._admission import overloaded
-from miserly.serve._inference import InferAnswer, InferRequest, rows_of, tensors_of
+from miserly.serve._inference import InferAnswer, InferRequest, infer_answer, rows_of, tensors_of
 from miserly.serve._messages import (
     NextRequest,
     PredictRequest,
@@ -31,6 +31,7 @@ from miserly.serve._metrics import Telemetry
 from miserly.serve._routing import Router
 from miserly.serve._rows import UNREAD, RowReader
 from miserly.serve._runner_pool import ActivePlan, RunnerPool
+from miserly.serve._tensors import json_size, read_binary
 
 Headers = Iterable[tuple[bytes, bytes]]
 QUEUED = 0.005  # seconds: a request that waited less before it was read was not held up by the server
@@ -141,15 +142,15 @@ class RequestHandler:
 
     async def infer(self, body: bytes, headers: Headers, arrived: float, waited: float) -> bytes:
         """Answer tensors of the Open Inference Protocol."""
-        if any(name == b"inference-header-content-length" for name, _ in headers):
-            raise RefusedError("Binary tensors are not read.", "body", "Send JSON: binary_data=False in tritonclient.")
-        sent = read(self._inferences, body)
+        size = json_size(headers, body)
+        sent = read(self._inferences, body if size is None else body[:size])
+        read_binary(sent.inputs, b"" if size is None else body[size:])
         asked = rows_of(sent, self._pool.active.plan)
         budget, until = self._bounds(asked, headers, arrived, waited)
         answers, active = await self._predict_many(asked, budget, until, body, headers)
         outputs = tensors_of(answers, active.plan)
         self._telemetry.request("/v2/infer", 200, self._now() - arrived)
-        return self._encode(InferAnswer(self._limits.model_name, active.version, sent.id, outputs))
+        return infer_answer(sent, InferAnswer(self._limits.model_name, active.version, sent.id, outputs))
 
     async def _rows(self, active: ActivePlan, asked: PredictRequest, until: float | None) -> list[Any]:
         """The rows of a request as extractors take them."""
