@@ -1,10 +1,11 @@
-"""A load generator that takes little of the machine: each connection has several requests on the way, answers are counted."""
+"""A load generator that takes little of the machine: several requests on their way on each connection."""
 
 from __future__ import annotations
 
 import selectors
 import socket
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 READ = 1 << 18
@@ -41,7 +42,14 @@ class _Connection:
         self.tail = b""
 
 
-def ask(port: int, message: bytes, n_connections: int, depth: int, seconds: float, most: int = 1 << 30) -> Load:
+def ask(
+    port: int,
+    message: bytes,
+    n_connections: int,
+    depth: int,
+    seconds: float,
+    is_over: Callable[[], bool] = lambda: False,
+) -> Load:
     """Keep `depth` requests on their way on each connection for some seconds, then wait for all answers.
 
     A connection that breaks is made again; the requests that were on their way on it are counted as lost, as those of
@@ -50,10 +58,9 @@ def ask(port: int, message: bytes, n_connections: int, depth: int, seconds: floa
     load, chooser = Load(), selectors.DefaultSelector()
     began, cpu = time.monotonic(), time.process_time()
     until = began + seconds
-    n_sent = 0
+    ends = False
 
     def connect() -> None:
-        nonlocal n_sent
         try:
             connection = _Connection(port)
         except OSError:
@@ -62,7 +69,6 @@ def ask(port: int, message: bytes, n_connections: int, depth: int, seconds: floa
         chooser.register(connection.socket, selectors.EVENT_READ, connection)
         connection.socket.sendall(depth * message)
         connection.in_flight = depth
-        n_sent += depth
 
     def drop(connection: _Connection) -> None:
         load.n_broken += 1
@@ -73,7 +79,7 @@ def ask(port: int, message: bytes, n_connections: int, depth: int, seconds: floa
     for _ in range(n_connections):
         connect()
     while chooser.get_map():
-        is_over = time.monotonic() > until or n_sent >= most
+        ends = ends or time.monotonic() > until or is_over()
         for key, _ in chooser.select(5.0):
             connection: _Connection = key.data
             try:
@@ -82,16 +88,15 @@ def ask(port: int, message: bytes, n_connections: int, depth: int, seconds: floa
                     raise ConnectionResetError
                 n = _count(load, connection, data)
                 connection.in_flight -= n
-                if n and not is_over:
+                if n and not ends:
                     connection.socket.sendall(n * message)
                     connection.in_flight += n
-                    n_sent += n
             except OSError:
                 drop(connection)
-                if not is_over:
+                if not ends:
                     connect()
                 continue
-            if is_over and connection.in_flight == 0:
+            if ends and connection.in_flight == 0:
                 chooser.unregister(connection.socket)
                 connection.socket.close()
     load.wall, load.cpu = time.monotonic() - began, time.process_time() - cpu

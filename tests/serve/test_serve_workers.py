@@ -1,16 +1,23 @@
 """Several worker processes on one socket: one page of metrics, reload and end together, the dead replaced."""
 
+import asyncio
+import multiprocessing
 import os
 import re
 import signal
+import socket
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import psutil
 import pytest
 
+from miserly.plan import content_hash
 from miserly.serve._merging import merge_pages
+from miserly.serve._runner_pool import RunnerPool
+from miserly.serve._supervisor import Supervisor, WorkerLink
 from serve.test_serve_process import ask, folder, look, plan_of, serving, wait_for  # noqa: F401
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
@@ -75,6 +82,59 @@ def test_workers_end_when_their_supervisor_is_killed(folder):  # noqa: F811
         process.kill()
         process.wait()
         until(lambda: not any(psutil.pid_exists(pid) for pid in left))
+
+
+def test_a_replaced_worker_serves_what_the_others_serve(folder):  # noqa: F811
+    """The plan's file is damaged by now: the others have refused it, and so must the new one."""
+    with serving(folder, "--workers", "2", "--stop-within", "4") as (process, port, lines):
+        first = until(lambda: len(found := workers_of(process)) == 2 and found)
+        plan_of(10.0).save(folder / "a.plan")
+        until(lambda: sum("taken over" in line for line in lines) == 2)
+        (folder / "a.plan").write_bytes(b"PK broken")
+        until(lambda: sum("not taken" in line for line in lines) == 2)
+        os.kill(min(first), signal.SIGKILL)
+        until(lambda: len(found := workers_of(process)) == 2 and found != first)
+        until(lambda: sum("not taken" in line for line in lines) == 3)
+        assert {ask(port, x=1.0) for _ in range(20)} == {10.0}
+        assert figure(look(port, "/metrics"), "miserly_workers_replaced_total") == 1
+
+
+def test_a_plan_that_one_worker_takes_back_all_take_back():
+    """Without processes: what a worker says goes to all others, and a new worker begins with the plan before."""
+    listener = socket.socket()
+    supervisor = Supervisor(lambda *_: None, listener, 2, 1.0, b"first")
+    pairs = [multiprocessing.Pipe() for _ in range(2)]
+    workers = [SimpleNamespace(pipe=ours, page=b"") for ours, _ in pairs]
+    supervisor._workers = workers
+    links = [WorkerLink(theirs, b"first") for _, theirs in pairs]
+    links[0].taken(b"second")
+    links[1].taken(b"second")
+    for _ in range(2):
+        supervisor._talk([worker.pipe for worker in workers], 1.0)
+    assert supervisor._plan_file == b"second"
+    links[0].taken_back("abc")
+    supervisor._talk([worker.pipe for worker in workers], 1.0)
+    assert supervisor._plan_file == b"first"
+    assert pairs[1][1].poll(1.0)
+    assert pairs[1][1].recv() == ("rollback", b"abc")
+    assert not pairs[0][1].poll(0.0)
+    listener.close()
+
+
+def test_a_version_that_another_worker_took_back():
+    async def run():
+        pool = RunnerPool(plan_of(1.0), None, 8)
+        await pool.take_over(plan_of(2.0))
+        pool.take_back("another")
+        assert pool.active.version == content_hash(plan_of(2.0))
+        pool.take_back(content_hash(plan_of(2.0)))
+        assert pool.active.version == content_hash(plan_of(1.0))
+        pool.take_back(content_hash(plan_of(1.0)))
+        assert pool.active.version == content_hash(plan_of(1.0)), "there is none before it"
+        assert pool.n_rollbacks == 1
+        await pool.aclose()
+
+    asyncio.run(run())
 
 
 def test_pages_are_merged():

@@ -21,6 +21,7 @@ from miserly.plan._policy import PolicyPlan
 from miserly.plan._policy_arrays import Policy
 from miserly.plan._policy_walk import Offer as Offer
 from miserly.plan._policy_walk import PolicyWalk as PolicyWalk
+from miserly.plan._read import read_model as read_model
 from miserly.plan._rule import confidence_columns as confidence_columns
 from miserly.plan._rule import rule_value as rule_value
 from miserly.plan._run import Run

@@ -43,10 +43,10 @@ def save_menu(menu: Any, path: str | Path) -> None:
             archive.writestr(entry_of(f"plans/{number}.plan"), buffer.getvalue())
 
 
-def read_menu(path: str | Path, kind: type[Any]) -> Any:
-    """Read a menu file; anything that is not a sound menu is refused."""
+def read_menu(path: str | Path, kind: type[Any], file: Any = None) -> Any:
+    """Read a menu file, by name or open; anything that is not a sound menu is refused."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(path if file is None else file) as archive:
             check_sizes(archive, path)
             if "menu.json" not in archive.namelist():
                 raise PlanFileError(f"'{path}' is not a menu: it has no menu.json. A single plan is read by load_plan.")

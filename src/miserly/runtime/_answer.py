@@ -27,6 +27,8 @@ class Call(NamedTuple):
         How long it took; a call for several rows counts for each with its share.
     outcome : str
         "ok", "cached", "running" (nobody waited for its end), "waiting" (no worker began it) or what went wrong.
+    stage : int, default=0
+        How many purchases the row had made before; calls of one purchase have the same number.
 
     Examples
     --------
@@ -40,6 +42,7 @@ class Call(NamedTuple):
     began: float
     seconds: float
     outcome: str
+    stage: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ class Session:
         self._failed: set[str] = set()
         self._tries: dict[str, int] = {}
         self._reason: str | None = None
+        self._stage = 0
         self._walk: Walk | None = None
 
     def begin(self, walk: Walk) -> None:
@@ -111,9 +112,10 @@ class Session:
                     self.give(e, CallOutcome(None, error, now() - began))
                     return
                 have[name] = result
-                self.calls.append(Call(name, extractors.price[name], began - self.began, seconds, "ok"))
+                self.calls.append(Call(name, extractors.price[name], began - self.began, seconds, "ok", self._stage))
             try:
                 walk.supply_columns(zip(batch.columns, numbers))
+                self._stage += 1
             except (TypeError, ValueError, OverflowError):  # not all of them are numbers
                 self._remember(batch)
                 return
@@ -193,6 +195,7 @@ class Session:
                 return
             if not any(e.acquisition for e in lost):
                 walk.supply(self._values_of(batch))
+                self._stage += 1
 
     def _lost(self, missing: list[Extractor]) -> list[Extractor]:
         """Those that cannot give anything because they, or what they need, failed; the walk goes on without them."""
@@ -231,7 +234,8 @@ class Session:
         return {f: math.nan if failed and by in failed else values[f] for f, by in batch.features}
 
     def _note(self, name: str, began: float, seconds: float, outcome: str) -> None:
-        self.calls.append(Call(name, self.extractors.price[name], began - self.began, seconds, outcome))
+        price = self.extractors.price[name]
+        self.calls.append(Call(name, price, began - self.began, seconds, outcome, self._stage))
 
 
 def describe(error: BaseException) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Sequence
+from contextvars import copy_context
 from time import monotonic
 
 from miserly.runtime._calls import Arguments, CallOutcome, failed, perform, perform_async
@@ -70,7 +71,7 @@ class Workers:
 
     def _run(self, call: PendingCall, arguments: Arguments, deliver: Deliver) -> None:
         e, now = call.extractor, self._clock.now
-        pool = self._pool(call)
+        pool, context = self._pool(call), copy_context()  # of the request: a trace, for one
 
         def work() -> list[CallOutcome] | None:
             if call.is_abandoned and e.cache is None:
@@ -80,7 +81,7 @@ class Workers:
                 if isinstance(pool, ProcessPool):
                     return pool.call(call, arguments, now)
                 call.started = now()
-                return perform(e, arguments, now)
+                return context.run(perform, e, arguments, now)
             except BaseException as error:  # the thread goes on with the next call
                 return failed(error, arguments)
 

@@ -29,6 +29,7 @@ from miserly.serve._routing import Router
 from miserly.serve._rows import RowReader
 from miserly.serve._runner_pool import RunnerPool
 from miserly.serve._tensors import HEADER_LENGTH, TensorBody
+from miserly.serve._tracing import Tracing
 
 log = logging.getLogger("miserly.serve")
 Send = Callable[[Any], Awaitable[None]]
@@ -60,6 +61,8 @@ class Application(Litestar):
         The route of the Open Inference Protocol that answers.
     access_log : AccessLog or None
         Gets a line for each request of the POST routes.
+    tracing : Tracing
+        Makes OpenTelemetry spans, where an SDK is set up.
 
     Examples
     --------
@@ -79,6 +82,7 @@ class Application(Litestar):
     clock: Clock
     infer_path: str = ""
     access_log: AccessLog | None = None
+    tracing: Tracing
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request, or take part in the server's start and end."""
@@ -112,6 +116,19 @@ class Application(Litestar):
         facts: dict[str, Any] = {"request_id": request_id(headers), "route": path, "status": CLIENT_GONE}
         FACTS.set(facts)
         try:
+            if self.tracing.is_on:
+                with self.tracing.request(path, headers, self.clock.now() - arrived):
+                    await self._respond(path, answer, headers, arrived, receive, send)
+            else:
+                await self._respond(path, answer, headers, arrived, receive, send)
+        finally:
+            if self.access_log is not None:
+                self.access_log.record(**facts, ms=round(1e3 * (self.clock.now() - arrived), 3))
+
+    async def _respond(
+        self, path: str, answer: Answering, headers: Headers, arrived: float, receive: Receive, send: Send
+    ) -> None:
+        try:
             waited = self.pool.admission.check(arrived)
             self._check_origin(headers)
             body = await self.bodies.read(receive, headers)
@@ -125,9 +142,6 @@ class Application(Litestar):
             await self._refuse(path, error, send)
         else:
             await self._send(send, 200, sent)
-        finally:
-            if self.access_log is not None:
-                self.access_log.record(**facts, ms=round(1e3 * (self.clock.now() - arrived), 3))
 
     async def _refuse(self, path: str, error: Exception, send: Send) -> None:
         status, detail = in_words(error, self.bodies.most)
@@ -270,7 +284,8 @@ def create_app(
         state=State({"pool": pool, "telemetry": telemetry, "bodies": bodies}),
     )
     limits = RequestLimits(budget, deadline_ms, max_documents, model_name)
-    app.handler = RequestHandler(pool, telemetry, limits, reader, clock, router)
+    app.tracing = Tracing()
+    app.handler = RequestHandler(pool, telemetry, limits, reader, clock, router, app.tracing)
     app.pool, app.telemetry, app.bodies, app.hosts, app.clock = pool, telemetry, bodies, allowed_hosts, clock
     app.infer_path = f"/v2/models/{model_name}/infer"
     app.access_log = None if access_log is None else AccessLog(access_log)

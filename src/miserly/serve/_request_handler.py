@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -32,6 +32,7 @@ from miserly.serve._routing import Router
 from miserly.serve._rows import UNREAD, RowReader
 from miserly.serve._runner_pool import ActivePlan, RunnerPool
 from miserly.serve._tensors import json_size, read_binary
+from miserly.serve._tracing import Tracing
 
 Headers = Iterable[tuple[bytes, bytes]]
 QUEUED = 0.005  # seconds: a request that waited less before it was read was not held up by the server
@@ -66,6 +67,8 @@ class RequestHandler:
         Where time comes from.
     router : Router or None, default None
         Chooses the version that answers; None: the pool's plan answers all.
+    tracing : Tracing or None, default None
+        Makes spans of the calls of extractors; None: nothing does.
     """
 
     def __init__(
@@ -76,7 +79,9 @@ class RequestHandler:
         reader: RowReader | None,
         clock: Clock = REAL,
         router: Router | None = None,
+        tracing: Tracing | None = None,
     ) -> None:
+        self._tracing = tracing or Tracing()
         self._router = router or Router(pool)
         self._pool, self._telemetry, self._limits, self._reader = pool, telemetry, limits, reader
         self._now, self._beside = clock.now, clock.beside
@@ -115,7 +120,7 @@ class RequestHandler:
             answer, active.version, lambda other: self._answer(other, row, budget, None, asked.features)
         )
         note(version=active.version, rows=1, cost=answer.cost, stopped=answer.stopped, value=_plain(answer.value))
-        self._telemetry.answers([answer], active.version)
+        self._count([answer], active)
         self._telemetry.request("/v1/predict", 200, self._now() - arrived)
         return sent
 
@@ -137,7 +142,7 @@ class RequestHandler:
             pool.end(active)
             self._pool.admission.leave(None)
         note(version=active.version, rows=len(rows), cost=math.fsum(answer.cost for answer in answers))
-        self._telemetry.answers(answers, active.version)
+        self._count(answers, active)
         return answers, active
 
     async def infer(self, body: bytes, headers: Headers, arrived: float, waited: float) -> bytes:
@@ -193,7 +198,7 @@ class RequestHandler:
             pool.end(active)
             self._pool.admission.leave(None)
         note(version=active.version, rows=len(documents), cost=ranked.cost)
-        self._telemetry.answers(ranked.answers, active.version)
+        self._count(ranked.answers, active)
         self._telemetry.request("/v1/rank", 200, self._now() - arrived)
         return sent
 
@@ -218,6 +223,12 @@ class RequestHandler:
             self._pool.admission.leave(None)
         self._telemetry.request("/v1/next", 200, self._now() - arrived)
         return sent
+
+    def _count(self, answers: Sequence[Answer], active: ActivePlan) -> None:
+        """Rows were answered: into the metrics and, where extractors were called, into the trace."""
+        self._telemetry.answers(answers, active.version)
+        if not active.has_rows_at_hand and self._tracing.is_on:
+            self._tracing.calls(answers)
 
     def _check_unavailable(self, active: ActivePlan, names: Iterable[str]) -> None:
         costs = active.plan.costs

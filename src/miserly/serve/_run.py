@@ -21,7 +21,7 @@ from typing import Any
 
 import uvicorn
 
-from miserly.plan import Menu, Plan, PlanFileError
+from miserly.plan import Menu, Plan, PlanFileError, content_hash, read_model
 from miserly.runtime import Extractor
 from miserly.serve._app import Application, create_app
 from miserly.serve._metrics import Telemetry
@@ -105,20 +105,22 @@ def serve(
     given = None if extractors is None else list(extractors)
 
     def start(listener: socket.socket | None = None, link: WorkerLink | None = None) -> None:
-        mark = _mark(Path(path))
-        app = create_app(load_plan_or_menu(path), given, **options)
+        mark = None if link is not None else _mark(Path(path))
+        plan = load_plan_or_menu(path) if link is None else read_model(link.plan_file, str(path))
+        app = create_app(plan, given, **options)
         server = _server(app, host, port, max_connections, stop_within)
-        following = (Path(path), mark, app.pool, app.telemetry, asked if link is None else _remember_hangups())
-        _run(server, app, following, listener, link)
+        hangups = asked if link is None else _remember_hangups()
+        _run(server, app, (Path(path), mark, app.pool, app.telemetry, hangups, link), listener, link)
 
     if workers == 1:
         start()
         return
     logging.config.dictConfig(_logging())
-    load_plan_or_menu(path)  # a mistake is said once, here, and not by every worker
+    plan_file = Path(path).read_bytes()
+    read_model(plan_file, str(path))  # a mistake is said once, here, and not by every worker
     with socket.create_server((host, port), family=_family(host), backlog=BACKLOG) as listener:
         log.info("%d workers running on http://%s:%d", workers, host, listener.getsockname()[1])
-        code = Supervisor(start, listener, workers, stop_within).run()
+        code = Supervisor(start, listener, workers, stop_within, plan_file).run()
     if code:
         raise SystemExit(code)
 
@@ -148,7 +150,8 @@ def _run(
         quiet_about_descriptors(loop, log.error)
         if link is not None:
             app.telemetry.everyone = link.all_metrics
-            link.run(app.telemetry.page, loop)
+            app.pool.on_rollback = link.taken_back
+            link.run(app.telemetry.page, app.pool.take_back, loop)
         task = asyncio.create_task(follow(*following))
         try:
             await server.serve(None if listener is None else [listener])
@@ -226,9 +229,15 @@ class StoppingServer(uvicorn.Server):
 
 
 async def follow(
-    path: Path, seen: FileMark | None, pool: RunnerPool, telemetry: Telemetry, asked: threading.Event
+    path: Path,
+    seen: FileMark | None,
+    pool: RunnerPool,
+    telemetry: Telemetry,
+    asked: threading.Event,
+    link: WorkerLink | None = None,
 ) -> None:
-    """Take over each new plan that appears at a path; `seen` marks the one at work, SIGHUP sets `asked`."""
+    """Take over each new plan that appears at a path; `seen` marks the one at work, SIGHUP sets `asked`. A worker
+    tells the others by its `link`."""
     while True:
         for _ in range(round(LOOK / TICK)):
             await asyncio.sleep(TICK)
@@ -241,7 +250,16 @@ async def follow(
         seen = mark
         try:
             _check_regular(path)
-            await pool.take_over(await asyncio.to_thread(load_plan_or_menu, path))
+            data = await asyncio.to_thread(path.read_bytes)
+            if link is not None and data == link.plan_file and not is_asked:
+                continue
+            plan = await asyncio.to_thread(read_model, data, str(path))
+            if not is_asked and content_hash(plan) in pool.taken_back:
+                raise ValueError("It made requests fail and was taken back; SIGHUP tries it again.")
+            await pool.take_over(plan)
+            if link is not None:
+                link.plan_file = data
+                await asyncio.to_thread(link.taken, data)
         except Exception as error:
             telemetry.reload("refused")
             log.error("The new plan is not taken: %s The old one stays.", error)

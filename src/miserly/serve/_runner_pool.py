@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter
 
 from miserly.plan import Menu, Plan, content_hash
@@ -76,6 +76,8 @@ class RunnerPool:
         self.is_draining = False
         self.close_within = 20.0  # seconds
         self.n_rollbacks = 0
+        self.taken_back: set[str] = set()  # versions that made requests fail
+        self.on_rollback: Callable[[str], None] | None = None
         self._before: ActivePlan | None = None
         self._probation_ends = 0.0
         self._taking_over = asyncio.Lock()
@@ -128,6 +130,15 @@ class RunnerPool:
         is_on_probation = before is not None and active is self.active and perf_counter() < self._probation_ends
         if before is not None and is_on_probation and active.n_errors >= MOST_ERRORS:
             log.error("The new plan made %d requests fail: the one before it is back.", active.n_errors)
+            self.take_back(active.version)
+            if self.on_rollback is not None:
+                self.on_rollback(active.version)
+
+    def take_back(self, version: str) -> None:
+        """Answer by the plan before, if this version is at work and there is one before it."""
+        self.taken_back.add(version)
+        active, before = self.active, self._before
+        if before is not None and active.version == version:
             self.n_rollbacks += 1
             self.active, self._before = before, None
             self._retire(active)

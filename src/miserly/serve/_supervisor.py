@@ -27,20 +27,24 @@ Start = Callable[[socket.socket, "WorkerLink"], None]
 
 
 class WorkerLink:
-    """A worker's side of the pipe to its supervisor: gives its own metrics when asked, and asks for all.
+    """A worker's side of the pipe to its supervisor: gives its own metrics when asked, asks for all, and says which
+    plan was taken or taken back, so that all workers serve the same.
 
     Parameters
     ----------
     pipe : Connection
         To the supervisor.
+    plan_file : bytes
+        The plan that the other workers serve, as a file.
     """
 
-    def __init__(self, pipe: Connection) -> None:
+    def __init__(self, pipe: Connection, plan_file: bytes) -> None:
         self._pipe = pipe
+        self.plan_file = plan_file
         self._lock = threading.Lock()
         self._waiting: list[asyncio.Future[bytes]] = []
 
-    def run(self, page: Callable[[], bytes], loop: asyncio.AbstractEventLoop) -> None:
+    def run(self, page: Callable[[], bytes], take_back: Callable[[str], None], loop: asyncio.AbstractEventLoop) -> None:
         """Answer the supervisor's questions from a thread, until it is gone."""
 
         def listen() -> None:
@@ -49,10 +53,20 @@ class WorkerLink:
                     kind, text = self._pipe.recv()
                     if kind == "metrics?":
                         self._send(("metrics", page()))
+                    elif kind == "rollback":
+                        loop.call_soon_threadsafe(take_back, text.decode())
                     else:
                         loop.call_soon_threadsafe(self._take, text)
 
         threading.Thread(target=listen, name="miserly-link", daemon=True).start()
+
+    def taken(self, plan_file: bytes) -> None:
+        """Say which plan is served now; call it on a thread, a file may be large."""
+        self._send(("taken", plan_file))
+
+    def taken_back(self, version: str) -> None:
+        """Say that a plan made requests fail."""
+        self._send(("rollback", version.encode()))
 
     async def all_metrics(self) -> bytes | None:
         """The metrics of all workers in one page; None if the supervisor does not answer in time."""
@@ -77,12 +91,12 @@ class WorkerLink:
 
 
 class _Worker:
-    def __init__(self, number: int, start: Start, listener: socket.socket) -> None:
+    def __init__(self, number: int, start: Start, listener: socket.socket, plan_file: bytes) -> None:
         context = multiprocessing.get_context("fork")  # the supervisor has no threads; workers load the plan
         self.pipe, theirs = context.Pipe()
         self.number, self.began, self.page = number, monotonic(), b""
         self.process: BaseProcess = context.Process(
-            target=_work, args=(start, listener, theirs), name=f"miserly-worker-{number}"
+            target=_work, args=(start, listener, theirs, plan_file), name=f"miserly-worker-{number}"
         )
         self.process.start()
         theirs.close()
@@ -92,11 +106,11 @@ class _Worker:
             os.kill(self.process.pid, number)  # type: ignore[arg-type]
 
 
-def _work(start: Start, listener: socket.socket, pipe: Connection) -> None:
+def _work(start: Start, listener: socket.socket, pipe: Connection, plan_file: bytes) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):  # the supervisor's handlers are not for a worker
         signal.signal(number, signal.SIG_DFL)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    start(listener, WorkerLink(pipe))
+    start(listener, WorkerLink(pipe, plan_file))
 
 
 def _end_with_parent() -> None:
@@ -110,7 +124,9 @@ def _end_with_parent() -> None:
 class Supervisor:
     """Keeps worker processes alive until SIGTERM or SIGINT.
 
-    A worker that dies is replaced; SIGHUP goes to all of them; at the end all have `stop_within` seconds.
+    A worker that dies is replaced by one that serves what the others serve, even if the plan's file is a damaged one by
+    now; SIGHUP goes to all of them; a plan that one of them takes back, all take back; at the end all have
+    `stop_within` seconds.
 
     Parameters
     ----------
@@ -122,9 +138,14 @@ class Supervisor:
         How many there are, 1 or more.
     stop_within : float
         Seconds from the signal to the end.
+    plan_file : bytes
+        The plan with which they begin, as a file.
     """
 
-    def __init__(self, start: Start, listener: socket.socket, n_workers: int, stop_within: float) -> None:
+    def __init__(
+        self, start: Start, listener: socket.socket, n_workers: int, stop_within: float, plan_file: bytes
+    ) -> None:
+        self._plan_file, self._plan_before = plan_file, plan_file
         self._start, self._listener, self._stop_within = start, listener, stop_within
         self._n_workers, self._n_replaced = n_workers, 0
         self._workers: list[_Worker] = []
@@ -136,10 +157,13 @@ class Supervisor:
         """Start the workers and watch them; return the exit code."""
         for number in (signal.SIGTERM, signal.SIGINT, getattr(signal, "SIGHUP", signal.SIGTERM)):
             signal.signal(number, self._note)
-        self._workers = [_Worker(i, self._start, self._listener) for i in range(self._n_workers)]
+        self._workers = [self._worker(i) for i in range(self._n_workers)]
         while not self._is_stopping:
             self._look()
         return self._stop()
+
+    def _worker(self, number: int) -> _Worker:
+        return _Worker(number, self._start, self._listener, self._plan_file)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self._signals.append(number)
@@ -160,7 +184,7 @@ class Supervisor:
         if len(self._workers) < self._n_workers and monotonic() >= self._start_at:
             used = {worker.number for worker in self._workers}
             number = next(i for i in range(self._n_workers) if i not in used)
-            self._workers.append(_Worker(number, self._start, self._listener))
+            self._workers.append(self._worker(number))
         self._talk([worker.pipe for worker in self._workers], LOOK)
 
     def _bury(self, worker: _Worker) -> None:
@@ -183,12 +207,25 @@ class Supervisor:
                 kind, text = worker.pipe.recv()
             except (EOFError, OSError):
                 continue
-            if kind == "metrics":
-                worker.page = text
-            elif kind == "all?":
+            if kind == "all?":
                 self._collect()
                 with suppress(OSError):
                     worker.pipe.send(("all", self._page()))
+            else:
+                self._hear(worker, kind, text)
+
+    def _hear(self, worker: _Worker, kind: str, text: bytes) -> None:
+        """What a worker says by itself: its metrics, the plan that it took, the version that it took back."""
+        if kind == "metrics":
+            worker.page = text
+        elif kind == "taken" and text != self._plan_file:
+            self._plan_before, self._plan_file = self._plan_file, text
+        elif kind == "rollback":
+            self._plan_file = self._plan_before
+            for other in self._workers:
+                if other is not worker:
+                    with suppress(OSError):
+                        other.pipe.send(("rollback", text))
 
     def _collect(self) -> None:
         """Ask every worker for its metrics and wait for the answers, for a second at most."""
@@ -207,11 +244,12 @@ class Supervisor:
                 except (EOFError, OSError):
                     waiting.discard(worker.pipe)
                     continue
-                if kind == "metrics":
-                    worker.page = text
-                    waiting.discard(worker.pipe)
-                else:
+                if kind == "all?":
                     asking.append(worker)
+                    continue
+                self._hear(worker, kind, text)
+                if kind == "metrics":
+                    waiting.discard(worker.pipe)
         for worker in asking:
             with suppress(OSError):
                 worker.pipe.send(("all", self._page()))

@@ -1,0 +1,141 @@
+"""OpenTelemetry spans: the request, stages, and one for each acquisition. Nothing is done while no SDK is set up.
+
+Only the API package is needed (the extra `otel`). The operator sets up an SDK, as `opentelemetry-instrument` does or in
+the module of the extractors. Spans of calls are made after the answer, from the times that were noted anyway.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import groupby
+from time import time_ns
+from typing import Any
+
+from miserly import __version__
+from miserly.runtime import Answer, Call
+from miserly.serve._access_log import FACTS
+
+try:
+    from opentelemetry import context as contexts
+    from opentelemetry import propagate, trace
+    from opentelemetry.propagators.textmap import Getter
+except ImportError:
+    trace = None  # type: ignore[assignment]
+    Getter = object  # type: ignore[assignment,misc]
+
+Headers = Iterable[tuple[bytes, bytes]]
+GOOD = ("ok", "cached")
+RENAMED = {"request_id": "http.request.id", "route": "http.route", "status": "http.response.status_code"}
+
+
+class _HeaderGetter(Getter):  # type: ignore[type-arg,misc]
+    """Finds a header among those of an ASGI scope."""
+
+    def get(self, carrier: Sequence[tuple[bytes, bytes]], key: str) -> list[str] | None:
+        name = key.lower().encode("latin-1")
+        return [value.decode("latin-1") for found, value in carrier if found == name] or None
+
+    def keys(self, carrier: Sequence[tuple[bytes, bytes]]) -> list[str]:
+        return [name.decode("latin-1") for name, _ in carrier]
+
+
+GETTER = _HeaderGetter()
+
+
+class Tracing:
+    """Makes the spans of an application's requests, where OpenTelemetry's SDK is set up."""
+
+    def __init__(self) -> None:
+        self._provider: Any = None
+        self._tracer: Any = None
+
+    @property
+    def is_on(self) -> bool:
+        """Whether spans go anywhere. The SDK may be set up after the application was made."""
+        if trace is None:
+            return False
+        provider = trace.get_tracer_provider()
+        if provider is not self._provider:
+            is_real = not isinstance(provider, trace.ProxyTracerProvider | trace.NoOpTracerProvider)
+            self._provider = provider
+            self._tracer = provider.get_tracer("miserly", __version__) if is_real else None
+        return self._tracer is not None
+
+    @contextmanager
+    def request(self, route: str, headers: Headers, seconds_ago: float) -> Iterator[None]:
+        """A span of the request, a child of the client's span by its `traceparent`; extractors run inside it."""
+        outer = propagate.extract(headers, getter=GETTER)
+        began = time_ns() - round(1e9 * seconds_ago)
+        name = f"POST {route}"
+        span = self._tracer.start_span(name, outer, trace.SpanKind.SERVER, start_time=began)
+        token = contexts.attach(trace.set_span_in_context(span, outer))
+        try:
+            yield
+        finally:
+            contexts.detach(token)
+            if span.is_recording():
+                facts = FACTS.get() or {}
+                for key, value in facts.items():
+                    if key != "value":
+                        span.set_attribute(RENAMED.get(key, f"miserly.{key}"), value)
+                if facts.get("status", 0) >= 500:
+                    span.set_status(trace.StatusCode.ERROR)
+            span.end()
+
+    def calls(self, answers: Sequence[Answer]) -> None:
+        """Spans of the calls behind answers, below the present request: of one row each call, of several each
+        acquisition once, from its first call to its last."""
+        if self._tracer is None or not answers:
+            return
+        parent = contexts.get_current()
+        if not trace.get_current_span(parent).is_recording():
+            return
+        now = time_ns()
+        if len(answers) == 1:
+            answer = answers[0]
+            began = now - round(1e9 * answer.elapsed)
+            for stage, grouped in groupby(sorted(answer.calls, key=_stage), _stage):
+                self._stage(stage, list(grouped), began, parent)
+        else:
+            self._many(answers, now, parent)
+
+    def _stage(self, number: int, calls: list[Call], origin: int, parent: Any) -> None:
+        """The calls of one purchase; a span around them if there are several."""
+        around = None
+        if len(calls) > 1:
+            first, last = min(c.began for c in calls), max(c.began + c.seconds for c in calls)
+            around = self._tracer.start_span(f"stage {number}", parent, start_time=origin + round(1e9 * first))
+            parent = trace.set_span_in_context(around, parent)
+        for call in calls:
+            begins = origin + round(1e9 * call.began)
+            facts = {"miserly.stage": number, "miserly.price": call.price, "miserly.outcome": call.outcome}
+            self._call(call.name, facts, begins, begins + round(1e9 * call.seconds), parent)
+        if around is not None:
+            around.end(end_time=origin + round(1e9 * last))
+
+    def _call(self, name: str, facts: dict[str, Any], begins: int, ends: int, parent: Any) -> None:
+        span = self._tracer.start_span(name, parent, attributes=facts, start_time=begins)
+        if facts["miserly.outcome"] not in GOOD:
+            span.set_status(trace.StatusCode.ERROR, facts["miserly.outcome"])
+        span.end(end_time=ends)
+
+    def _many(self, answers: Sequence[Answer], now: int, parent: Any) -> None:
+        found: dict[str, list[tuple[float, Call]]] = {}
+        longest = max(answer.elapsed for answer in answers)
+        for answer in answers:
+            for call in answer.calls:
+                found.setdefault(call.name, []).append((longest - answer.elapsed, call))
+        origin = now - round(1e9 * longest)
+        for name, calls in found.items():
+            outcomes = Counter(call.outcome for _, call in calls)
+            wrong = next((outcome for outcome in outcomes if outcome not in GOOD), "ok")
+            facts = {"miserly.rows": len(calls), "miserly.price": calls[0][1].price, "miserly.outcome": wrong}
+            first = min(late + call.began for late, call in calls)
+            last = max(late + call.began + call.seconds for late, call in calls)
+            self._call(name, facts, origin + round(1e9 * first), origin + round(1e9 * last), parent)
+
+
+def _stage(call: Call) -> int:
+    return call.stage
