@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from itertools import groupby
 from time import time_ns
 from typing import Any
@@ -17,20 +18,22 @@ from miserly import __version__
 from miserly.runtime import Answer, Call
 from miserly.serve._access_log import FACTS
 
-try:
-    from opentelemetry import context as contexts
-    from opentelemetry import propagate, trace
-    from opentelemetry.propagators.textmap import Getter
-except ImportError:
-    trace = None  # type: ignore[assignment]
-    Getter = object  # type: ignore[assignment,misc]
 
+def _optional(name: str) -> Any:
+    """A module of OpenTelemetry's API, or None where it is not installed."""
+    try:
+        return import_module(f"opentelemetry.{name}")
+    except ImportError:
+        return None
+
+
+contexts, propagate, trace = map(_optional, ("context", "propagate", "trace"))
 Headers = Iterable[tuple[bytes, bytes]]
 GOOD = ("ok", "cached")
 RENAMED = {"request_id": "http.request.id", "route": "http.route", "status": "http.response.status_code"}
 
 
-class _HeaderGetter(Getter):  # type: ignore[type-arg,misc]
+class _HeaderGetter:
     """Finds a header among those of an ASGI scope."""
 
     def get(self, carrier: Sequence[tuple[bytes, bytes]], key: str) -> list[str] | None:
