@@ -81,6 +81,26 @@ def test_what_is_unavailable_or_too_expensive_is_not_advised():
     assert "0.5 usd" in poor.why
 
 
+def test_what_is_owned_is_not_charged_again_and_the_menu_keeps_to_its_plan():
+    known = {"age": 0.1, "wbc": 0.4}
+    offers = {c.acquisitions: c.price for c in ms.advise(PLAN, known, owned=["draw", "wbc"]).ranking}
+    assert offers == {("crp",): 3.0, ("scan",): 40.0}
+    again = {frozenset(c.acquisitions): c.price for c in ms.advise(PLAN, known).ranking}
+    assert again == {frozenset({"draw", "crp"}): 5.0, frozenset({"scan"}): 40.0}
+    assert ms.advise(MENU, known, budget=57.0, owned=["draw", "wbc"]).plan is MENU.choose(60.0).plan
+    lost = ms.advise(PLAN, {"age": 0.1}, owned=["draw", "wbc"])
+    assert lost.probabilities.tolist() == ms.advise(PLAN, {"age": 0.1, "wbc": None}).probabilities.tolist()
+    with pytest.raises(ValueError, match=r"no acquisition 'drew'.*'draw'"):
+        ms.advise(PLAN, {}, owned=["drew"])
+
+
+def test_what_the_plan_does_not_ask_for_is_not_bought_along():
+    """A plan that asks for a first test of a shared draw was advised to order all tests of that draw at once."""
+    ask = Plan(COSTS, RawFeatures([1, 2]), (Node([0], [1.0]), Node([1], [9.0])), [0.0], means=[0.0] * 4)
+    advice = ms.advise(ask, {"age": 0.0})
+    assert set(advice.together) == set(ask.start(given={"age": 0.0}).needs)
+
+
 def test_what_matters_more_is_worth_more():
     gains = {c.acquisitions[-1]: c.gain for c in ms.advise(PLAN, {"age": 0.0}).ranking}
     assert gains["scan"] > gains["crp"] > 0

@@ -26,6 +26,16 @@ def test_what_is_served_is_what_advise_says(served, budget):
     assert [c["acquisitions"] for c in answer["ranking"]] == [list(c.acquisitions) for c in advice.ranking]
 
 
+def test_what_is_owned_is_not_charged():
+    prices = FOREST.costs.prices
+    with TestClient(create_app(FOREST)) as client:
+        first = client.post("/v1/next", json={}).json()
+        after = client.post("/v1/next", json={"owned": first["together"]}).json()
+    assert first["price"] == FOREST.costs.price_of(first["together"])
+    assert not set(first["together"]) & {a for c in after["ranking"] for a in c["acquisitions"]}
+    assert all(c["price"] == pytest.approx(sum(prices[a] for a in c["acquisitions"])) for c in after["ranking"])
+
+
 @pytest.mark.parametrize(
     ("body", "where"),
     [
@@ -33,6 +43,7 @@ def test_what_is_served_is_what_advise_says(served, budget):
         ({"known": {"age": "old"}}, "known.age"),
         ({"unavailable": ["nothing"]}, "unavailable[0]"),
         ({"unavailable": ["x" * 100_000]}, "unavailable[0]"),
+        ({"owned": ["nothing"]}, "owned[0]"),
         ({"budget": -1}, "budget"),
         ({"row": 1}, "body"),
     ],

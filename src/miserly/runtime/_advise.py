@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -12,6 +12,8 @@ import numpy as np
 from miserly._typing import Floats
 from miserly.plan import Menu, Plan, PolicyWalk, gains_of_unknowns
 from miserly.runtime._extractor_set import did_you_mean
+
+LEAST_GAIN = 1e-9  # of expected loss; less is the rounding of a purchase that moves nothing
 
 
 class Candidate(NamedTuple):
@@ -104,6 +106,7 @@ def advise(
     known: Mapping[str, Any] | None = None,
     unavailable: Iterable[str] = (),
     budget: float | None = None,
+    owned: Iterable[str] = (),
 ) -> Advice:
     """The prediction from what is known of a row, and what to buy next.
 
@@ -119,6 +122,9 @@ def advise(
         Acquisitions or features that are not available now; they are never advised.
     budget : float, optional
         What may still be paid; without limit by default.
+    owned : iterable of str, optional
+        Acquisitions that were bought already, such as a blood draw that several tests share; they are not charged
+        again. Their features that are not `known` count as missing.
 
     Returns
     -------
@@ -134,26 +140,56 @@ def advise(
     >>> print(advice.value, advice.next, advice.price)
     8.0 crp 10.0
     """
-    plan = plan_or_menu.choose(budget).plan if isinstance(plan_or_menu, Menu) else plan_or_menu
-    values = _numbers(plan, known or {})
-    away = _acquisitions(plan, unavailable, values)
     limit = math.inf if budget is None else float(budget)
+    had = _bought(plan_or_menu, owned)
+    plan = _choose(plan_or_menu, limit, had) if isinstance(plan_or_menu, Menu) else plan_or_menu
+    values = _numbers(plan, known or {})
+    arrived = plan.tables.arriving(0, plan.tables.acquisition_set(had)) if had else ()
+    values = {**dict.fromkeys(arrived, math.nan), **values}
+    away = [a for a in _acquisitions(plan, unavailable, values) if a not in had]
     answering = _answering(plan_or_menu, values) if isinstance(plan_or_menu, Menu) else plan
-    walk = plan.start(limit, {**_free(plan, values), **values}, away)
+    walk = plan.start(limit, {**_free(plan, values), **values}, away, had)
     best = _now(answering, values)
-    ranking = _ranking(plan, walk, values, set(away), limit)
-    wanted = [c for c in ranking if set(c.acquisitions) & set(walk.needs)]
+    ranking = _ranking(plan, walk, values, set(away), set(had), limit)
     answer = best.value, best.probabilities
-    if not wanted:
+    first = _asked_for(walk, ranking)
+    if first is None:
         return Advice(*answer, None, (), 0.0, 0.0, ranking, True, _why_stop(walk.stopped, limit, plan), plan)
-    first = wanted[0]
-    names = " and ".join(map(repr, first.acquisitions))
-    why = (
-        f"Buy {names} for {first.price:g} {plan.costs.unit}: it is expected to lower the loss by {first.gain:.3g}, "
-        "the most for its price of what the plan asks for."
-    )
     last = first.acquisitions[-1]
+    why = _why_buy(first, plan)
     return Advice(*answer, last, first.acquisitions, first.price, first.gain, ranking, False, why, plan)
+
+
+def _bought(plan_or_menu: Plan | Menu, owned: Iterable[str]) -> list[str]:
+    """The acquisitions that are paid for, each one that there is."""
+    had, prices = list(dict.fromkeys(owned)), plan_or_menu.costs.prices
+    for name in had:
+        if name not in prices:
+            raise ValueError(f"There is no acquisition {name!r}.{did_you_mean(name, list(prices))}")
+    return had
+
+
+def _choose(menu: Menu, limit: float, had: Sequence[str]) -> Plan:
+    """The plan of a menu that is best within what may be paid and what was paid: one consultation follows one plan."""
+    paid = menu.costs.price_of(had)
+    return menu.choose(None if math.isinf(limit) else limit + paid).plan
+
+
+def _asked_for(walk: Any, ranking: Sequence[Candidate]) -> Candidate | None:
+    """The best of what the plan asks for; of purchases that hold more than that, only where there is no other."""
+    needs = set(walk.needs)
+    whole = [c for c in ranking if set(c.acquisitions) <= needs]
+    return next(iter(whole or [c for c in ranking if set(c.acquisitions) & needs]), None)
+
+
+def _why_buy(first: Candidate, plan: Plan) -> str:
+    names = " and ".join(map(repr, first.acquisitions))
+    buy = f"Buy {names} for {first.price:g} {plan.costs.unit}:"
+    if first.gain < LEAST_GAIN:
+        return f"{buy} the plan needs it to decide what comes next; by itself it is not expected to lower the loss."
+    return (
+        f"{buy} it is expected to lower the loss by {first.gain:.3g}, the most for its price of what the plan asks for."
+    )
 
 
 def _numbers(plan: Plan, known: Mapping[str, Any]) -> dict[str, float]:
@@ -216,22 +252,25 @@ def _answering(menu: Menu, values: Mapping[str, float]) -> Plan:
     return found
 
 
-def _ranking(plan: Plan, walk: Any, values: Mapping[str, float], away: set[str], limit: float) -> tuple[Candidate, ...]:
+def _ranking(
+    plan: Plan, walk: Any, values: Mapping[str, float], away: set[str], had: set[str], limit: float
+) -> tuple[Candidate, ...]:
     """All that could be bought, by gain per price."""
     if isinstance(walk, PolicyWalk):
         offers = [Candidate(o.acquisitions, o.price, o.gain, o.gain, o.gain) for o in walk.ranking]
     else:
-        offers = _offers(plan, values, away)
+        offers = _offers(plan, values, away, had)
     fitting = [c for c in offers if c.price <= limit and c.acquisitions]
     return tuple(sorted(fitting, key=lambda c: (-c.rate, -c.gain, c.price)))
 
 
-def _offers(plan: Plan, values: Mapping[str, float], away: set[str]) -> list[Candidate]:
+def _offers(plan: Plan, values: Mapping[str, float], away: set[str], had: set[str]) -> list[Candidate]:
     gains = gains_of_unknowns(plan, values)
-    unknown = [f for f in gains if not set(plan.costs.needs[f]) & away and plan.costs.needs[f]]
+    lacking = {f: frozenset(plan.costs.needs[f]) - had for f in gains}
+    unknown = [f for f in gains if lacking[f] and not lacking[f] & away]
     offers = []
-    for needs in dict.fromkeys(frozenset(plan.costs.needs[f]) for f in unknown):
-        served = [gains[f] for f in unknown if needs.issuperset(plan.costs.needs[f])]
+    for needs in dict.fromkeys(lacking[f] for f in unknown):
+        served = [gains[f] for f in unknown if needs >= lacking[f]]
         low, gain, high = (math.fsum(each) for each in zip(*served))
         names = sorted(needs, key=lambda a: (-_uses(plan, a), plan.costs.acquisitions.index(a)))
         offers.append(Candidate(tuple(names), plan.costs.price_of(needs), gain, low, high))

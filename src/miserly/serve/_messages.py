@@ -41,11 +41,12 @@ class RankRequest(_Request, kw_only=True):
 
 
 class NextRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What is `known` of a row (null: known to be missing), what is `unavailable` now (acquisitions or features), and
-    what may still be paid."""
+    """What is `known` of a row (null: known to be missing), what is `unavailable` now (acquisitions or features), what
+    may still be paid, and which acquisitions are `owned`, that is, were paid for already."""
 
     known: Features = {}
     unavailable: list[str] = []
+    owned: list[str] = []
     budget: NotNegative | None = None
 
 

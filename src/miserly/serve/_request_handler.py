@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -211,9 +211,11 @@ class RequestHandler:
         active = pool.begin()
         try:
             active.check.features(asked.known, "known")
-            self._check_unavailable(active, asked.unavailable)
+            costs = active.plan.costs
+            _check_names(asked.unavailable, {**costs.prices, **costs.needs}, "unavailable", "acquisition or feature")
+            _check_names(asked.owned, costs.prices, "owned", "acquisition")
             plan = active.menu or active.plan
-            advice = await self._beside(lambda: advise(plan, asked.known, asked.unavailable, budget))
+            advice = await self._beside(lambda: advise(plan, asked.known, asked.unavailable, budget, asked.owned))
             sent = self._encode(next_purchase(advice))
         except Exception as error:
             self._note_error(pool, active, error)
@@ -229,13 +231,6 @@ class RequestHandler:
         self._telemetry.answers(answers, active.version)
         if not active.has_rows_at_hand and self._tracing.is_on:
             self._tracing.calls(answers)
-
-    def _check_unavailable(self, active: ActivePlan, names: Iterable[str]) -> None:
-        costs = active.plan.costs
-        for i, name in enumerate(names):
-            if name not in costs.prices and name not in costs.needs:
-                what = f"There is no acquisition or feature {shorten(name)!r}."
-                raise RefusedError(what, f"unavailable[{i}]", "GET /v1/plan lists them.")
 
     def _bounds(self, asked: R, headers: Headers, arrived: float, waited: float) -> tuple[float | None, float | None]:
         """The budget, and when the time is up: of those in the body and in the headers, the smaller.
@@ -299,6 +294,12 @@ class RequestHandler:
         if active.has_rows_at_hand and left != 0.0:
             return active.runner.predict(row, budget, None, features)
         return await active.runner.apredict(row, budget, left, features)
+
+
+def _check_names(names: Iterable[str], known: Container[str], where: str, what: str) -> None:
+    for i, name in enumerate(names):
+        if name not in known:
+            raise RefusedError(f"There is no {what} {shorten(name)!r}.", f"{where}[{i}]", "GET /v1/plan lists them.")
 
 
 def _plain(value: Any) -> Any:
