@@ -17,6 +17,7 @@ INTEGRATION = (
     "runtime/test_runtime_redis.py",
     "runtime/test_scenes_example.py",
     "runtime/test_spam_example.py",
+    "serve/test_form.py",
     "serve/test_serve_examples.py",
     "serve/test_serve_process.py",
     "serve/test_serve_stop.py",

@@ -1,14 +1,22 @@
-"""How objects show themselves in a notebook: small tables and a line of steps, as HTML without scripts."""
+"""How objects show themselves in a notebook: small tables and a line of steps, as HTML without scripts.
+
+Also what all web pages of the package share."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from html import escape
+from importlib.resources import files
 from typing import Any
 
 MOST_LINES = 16  # rows of a table: a representation stays within twenty lines
 WIDTH, HEIGHT, MARGIN = 320, 120, 8
+
+
+def web_asset(name: str) -> str:
+    """A file that all pages share: `look.css`, their typography and colours, or `words.js`, how they write numbers."""
+    return files("miserly").joinpath("_web", name).read_text(encoding="utf-8")
 
 
 def table(rows: Sequence[Mapping[str, Any]], caption: str = "") -> str:

@@ -20,6 +20,7 @@ from miserly.runtime import REAL, Clock, Extractor
 from miserly.serve import _openapi as openapi
 from miserly.serve._access_log import FACTS, AccessLog, request_id
 from miserly.serve._body import Bodies, ClientGoneError, Receive
+from miserly.serve._form import form_page
 from miserly.serve._inference import model_metadata
 from miserly.serve._messages import ErrorAnswer, ErrorDetail, RefusedError, shorten
 from miserly.serve._metrics import Telemetry
@@ -36,6 +37,7 @@ Send = Callable[[Any], Awaitable[None]]
 Answering = Callable[[bytes, Headers, float, float], Awaitable[bytes]]
 CLIENT_GONE = 499  # the status under which requests are counted whose client did not wait
 ARRIVED = "miserly.arrived"  # where a server puts the time at which a request arrived
+PAGE_HEADERS = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff"}
 
 
 class Application(Litestar):
@@ -275,7 +277,7 @@ def create_app(
         return _json(pool, msgspec.json.encode(ErrorAnswer(detail)), status)
 
     app = Application(
-        [*_routes(pool, telemetry), *_inference_routes(pool, model_name)],
+        [*_routes(pool, telemetry, budget), *_inference_routes(pool, model_name)],
         openapi_config=None,
         logging_config=None,
         request_max_body_size=max_body,
@@ -298,7 +300,7 @@ def _fields(canary: Canary) -> dict[str, Any]:
     return {name: getattr(canary, name) for name in canary.__struct_fields__}
 
 
-def _routes(pool: RunnerPool, telemetry: Telemetry) -> list[Any]:
+def _routes(pool: RunnerPool, telemetry: Telemetry, budget: float | None) -> list[Any]:
     """The routes that only say how things are."""
 
     @get("/v1/plan", sync_to_thread=False)
@@ -324,8 +326,10 @@ def _routes(pool: RunnerPool, telemetry: Telemetry) -> list[Any]:
         return _json(pool, msgspec.json.encode(openapi.description()))
 
     @get("/", media_type=MediaType.HTML, sync_to_thread=False)
-    def page() -> str:
-        return openapi.page(openapi.summary(pool.active.plan, pool.active.menu))
+    def page() -> Response[str]:
+        plan, menu = pool.active.plan, pool.active.menu
+        text, policy = form_page(plan, menu, openapi.summary(plan, menu), openapi.route_lines(), budget)
+        return Response(text, media_type=MediaType.HTML, headers={**PAGE_HEADERS, "Content-Security-Policy": policy})
 
     return [shown_plan, healthz, readyz, metrics, openapi_json, page]
 

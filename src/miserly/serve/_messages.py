@@ -13,7 +13,7 @@ import msgspec
 from miserly.runtime import Advice, Answer, Ranking
 
 NotNegative = Annotated[float, msgspec.Meta(ge=0)]
-Features = dict[str, float | str | None]
+Features = dict[str, float | str | bool | None]
 LONGEST_ECHO = 80  # characters
 JSON_RULE = "Send one JSON object in UTF-8. JSON has no NaN and no Infinity: a missing value is null."
 

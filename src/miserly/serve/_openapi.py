@@ -1,4 +1,4 @@
-"""The interface described: OpenAPI made from the messages themselves, and a small page that needs no network."""
+"""The interface described: OpenAPI made from the messages themselves."""
 
 from __future__ import annotations
 
@@ -91,18 +91,11 @@ def _json(*kinds: type) -> dict[str, Any]:
     return {"application/json": {"schema": found[0] if len(found) == 1 else {"anyOf": found}}}
 
 
-def page(summary: str) -> str:
-    """A page for people who look at the server with a browser."""
-    lines = "".join(
+def route_lines() -> str:
+    """The routes as rows of an HTML table."""
+    return "".join(
         f"<tr><td>{method.upper()}</td><td>{path}</td><td>{escape(text)}</td></tr>"
         for path, (method, text, _) in ROUTES.items()
-    )
-    return (
-        "<!doctype html><html lang=en><meta charset=utf-8><title>Miserly</title>"
-        "<style>body{font:16px/1.5 sans-serif;max-width:50em;margin:2em auto;padding:0 1em}td{padding:0 1em 0 0}"
-        "pre{white-space:pre-wrap}</style>"
-        f"<h1>Miserly</h1><pre>{escape(summary)}</pre><table>{lines}</table>"
-        "<p>The details are in <a href=openapi.json>openapi.json</a>.</p></html>"
     )
 
 

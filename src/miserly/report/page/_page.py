@@ -10,12 +10,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from miserly._display import web_asset
 from miserly.files import write_whole
 from miserly.report._runs import SavedRun
 from miserly.report.page._content import Content, Progress
 
 SCRIPTS = (
-    "words.js",
     "figures.js",
     "tables.js",
     "frontier.js",
@@ -64,8 +64,8 @@ def write_report(
     details = content.details()
     parts = {
         "title": escape(title),
-        "style": _asset("page.css"),
-        "script": "\n".join(_asset(name) for name in SCRIPTS),
+        "style": web_asset("look.css") + _asset("page.css"),
+        "script": "\n".join([web_asset("words.js"), *(_asset(name) for name in SCRIPTS)]),
         "main": _json(content.main()),
         "details": "\n".join(
             f'<script type="application/json" id="stop-{i}">{_json(part)}</script>' for i, part in enumerate(details)
