@@ -7,10 +7,10 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
 from miserly._typing import Floats
 from miserly.costs import CostTable
+from miserly.frontiers import divide
 from miserly.metrics import Metric, get_metric
 
 Kind = Literal["classes", "numbers", "lists"]
@@ -56,23 +56,8 @@ class Task:
         """Row numbers to fit on and to score, for each fold; lists stay whole. Of many rows one fold is scored."""
         train = self.train
         n_folds = 5 if len(train) <= SMALL else 3
-        if self.kind == "lists":
-            n_folds = min(n_folds, len(np.unique(train.qid)))
-            if n_folds < 2:
-                return []
-            return list(GroupKFold(n_folds, shuffle=True, random_state=self.seed).split(train.X, groups=train.qid))
-        if self.kind == "numbers":
-            n_folds = min(n_folds, len(train))
-            if n_folds < 2:
-                return []
-            split = KFold(n_folds, shuffle=True, random_state=self.seed).split(train.X)
-            return list(split)[: 1 if len(train) > LARGE else None]
-        counts = np.bincount(train.y.astype(np.intp))
-        n_folds = int(min(n_folds, max(2, counts.min())))
-        if counts.min() >= n_folds:
-            split = StratifiedKFold(n_folds, shuffle=True, random_state=self.seed).split(train.X, train.y)
-            return list(split)[: 1 if len(train) > LARGE else None]
-        return _folds_with_all_classes(train.y, n_folds, self.seed)
+        split = divide(train.y, train.qid if self.kind == "lists" else None, n_folds, self.seed, self.kind == "classes")
+        return split[: 1 if len(train) > LARGE and self.kind != "lists" else None]
 
     @cached_property
     def scored(self) -> np.ndarray:
@@ -121,17 +106,6 @@ class Task:
         if self.n_classes != 2 or len(np.unique(rows.y)) < 2:
             return float("nan")
         return float(self.metric(labels, output[:, 1]))
-
-
-def _folds_with_all_classes(y: np.ndarray, n_folds: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Folds where a class with one row is in every training part (and is scored there, for lack of others)."""
-    rng = np.random.default_rng(seed)
-    fold = rng.permutation(len(y)) % n_folds
-    counts = np.bincount(y.astype(np.intp))
-    rare = np.isin(y, np.flatnonzero(counts < n_folds))
-    return [
-        (np.flatnonzero((fold != k) | rare), np.flatnonzero(fold == k)) for k in range(n_folds) if (fold == k).any()
-    ]
 
 
 def choose_metric(kind: Kind, y: np.ndarray) -> tuple[Metric, str]:

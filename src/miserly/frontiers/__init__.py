@@ -1,5 +1,6 @@
 """The whole trade-off: sweep an estimator's axis, keep the Pareto front, choose under a budget."""
 
+from miserly.frontiers._folds import divide as divide
 from miserly.frontiers._front import Frontier, Point, figure
 from miserly.frontiers._front import Measured as Measured
 from miserly.frontiers._job import Job as Job

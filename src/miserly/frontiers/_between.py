@@ -11,6 +11,9 @@ from typing import Any
 from miserly.frontiers._front import Point
 
 ZERO = 0.1  # of the least value above it: where a value of 0 stands on a logarithmic axis
+STEP_OUT = 4.0  # factor between the ends of a sweep and the next point beyond them
+FURTHEST = 1e12  # between the smallest and the largest λ: then something is bought whatever it costs
+PLATEAU = 1.02  # ratio of the costs of neighbours up to which a smaller λ changes nothing
 NOTHING = 1 / 3  # of the least cost above it: where a cost of 0 stands
 
 
@@ -62,6 +65,22 @@ def more_points(points: Sequence[Point], axis: str, n: int) -> list[dict[str, An
             taken[k].add(value)
             found.append({**lines[k][0].params, axis: value})
     return found
+
+
+def beyond(points: Sequence[Point], axis: str) -> dict[str, Any] | None:
+    """Parameters of one more point beyond the ends of a sweep of λ: a larger value while something is still bought, a
+    smaller one while that still buys more; None if both ends are reached."""
+    if axis != "tradeoff" or any([*point.params] != [axis] for point in points):
+        return None
+    ordered = sorted((point for point in points if point.params[axis] > 0), key=lambda point: point.params[axis])
+    if len(ordered) < 2 or ordered[-1].params[axis] > FURTHEST * ordered[0].params[axis]:
+        return None
+    costs = [point.validation.cost["mean"] for point in ordered]
+    if costs[-1] > 0:
+        return {axis: STEP_OUT * ordered[-1].params[axis]}
+    if costs[0] > PLATEAU * costs[1]:
+        return {axis: ordered[0].params[axis] / STEP_OUT}
+    return None
 
 
 def along(points: Sequence[Point], axis: str) -> tuple[Point, ...]:

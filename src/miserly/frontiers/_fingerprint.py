@@ -29,6 +29,7 @@ def fingerprint(job: Job, swept: Iterable[str]) -> dict[str, str]:
     for name, value in sorted(job.model.get_params(deep=True).items()):
         if name not in swept and name.rpartition("__")[2] != "n_jobs":
             found[f"{name}="] = described(name, value)
+    found["the folds"] = str(len(job.folds))
     for what, data in (("train", job.train), ("validation", job.validation), ("test", job.test)):
         for part, values in zip(("X", "y", "qid"), data or (None, None, None)):
             found[f"{part} of {what}"] = digest(values)

@@ -35,13 +35,15 @@ class Measured:
 
 @dataclass(frozen=True)
 class Point:
-    """One fitted model of a sweep."""
+    """One fitted model of a sweep; after cross-validation of a classifier with what it says of rows that its fits have
+    not seen."""
 
     params: Mapping[str, Any]
     model: Any
     validation: Measured
     test: Measured | None
     seconds: float
+    out_of_fold: PredictedRows | None = field(default=None, compare=False, repr=False)
 
     def on(self, part: str) -> Measured:
         """What was measured on "validation" or "test" data."""
@@ -74,6 +76,9 @@ class Frontier:
     held_out : callable, default=None
         Gives, for the number of a point, its probabilities, the numbers of the true classes and the costs of rows that
         it was not fitted on.
+    baseline : Point or None, default=None
+        The free constant prediction, where it is not among the points. It is what `choose` gives if nothing fits the
+        budget, or if nothing that fits is better.
 
     Examples
     --------
@@ -93,6 +98,12 @@ class Frontier:
     complete: bool = True
     offer: Callable[[], Menu] | None = field(default=None, compare=False, repr=False)
     held_out: Callable[[int], PredictedRows] | None = field(default=None, compare=False, repr=False)
+    baseline: Point | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def candidates(self) -> tuple[Point, ...]:
+        """What can be chosen: the points, and the free constant."""
+        return self.points if self.baseline is None else (self.baseline, *self.points)
 
     def menu(self) -> Menu:
         """All models of the front in one thing that answers under any budget, and can be saved and served."""
@@ -115,12 +126,15 @@ class Frontier:
             for point in front.points
         ]
         names = f"{self.name} | {other.name}"
-        return Frontier(tuple(points), self.metric, self.unit, names, self.complete and other.complete)
+        complete = self.complete and other.complete
+        baseline = self.baseline or other.baseline
+        return Frontier(tuple(points), self.metric, self.unit, names, complete, baseline=baseline)
 
     def pareto(self, statistic: str = "mean") -> list[Point]:
-        """Points that no other point beats in both cost and quality on validation, cheapest first."""
+        """Points that no other point beats in both cost and quality on validation, cheapest first; the free constant is
+        one of them."""
         front: list[Point] = []
-        for point in sorted(self.points, key=lambda p: (_cost(p, statistic), -self._worth(p))):
+        for point in sorted(self.candidates, key=lambda p: (_cost(p, statistic), -self._worth(p))):
             if not front or self._worth(point) > self._worth(front[-1]):
                 front.append(point)
         return front
@@ -135,7 +149,8 @@ class Frontier:
         """The best fitted model within a budget, the cheapest that reaches a quality, or the one with the least total
         of tests and mistakes (all on validation rows).
 
-        Where no model fits the budget, the cheapest is given: a sweep has the free constant for that.
+        A model is given only if it is better than the free constant; where no other fits the budget, the constant is
+        given itself.
 
         Parameters
         ----------
@@ -170,14 +185,14 @@ class Frontier:
         if budget is not None:
             if math.isnan(budget):
                 raise ValueError("The budget is not a number.")
-            within = [p for p in self.points if _cost(p, statistic) <= budget]
+            within = [p for p in self.candidates if _cost(p, statistic) <= budget]
             if not within:
-                return min(self.points, key=lambda p: (_cost(p, statistic), -self._worth(p)))
+                return min(self.candidates, key=lambda p: (_cost(p, statistic), -self._worth(p)))
             return max(within, key=lambda p: (self._worth(p), -_cost(p, statistic)))
         sign = 1.0 if self.metric.greater_is_better else -1.0
-        good = [p for p in self.points if self._worth(p) >= sign * float(quality or 0.0)]
+        good = [p for p in self.candidates if self._worth(p) >= sign * float(quality or 0.0)]
         if not good:
-            best = max(self.points, key=self._worth).validation.quality
+            best = max(self.candidates, key=self._worth).validation.quality
             raise ValueError(f"No model reaches {self.metric.name} {quality:g}; the best has {best:.4g}.")
         return min(good, key=lambda p: (_cost(p, statistic), -self._worth(p)))
 
@@ -235,7 +250,8 @@ class Frontier:
         return pd.DataFrame(self.records())
 
     def records(self) -> list[dict[str, Any]]:
-        """The points as plain records: parameters, quality, costs, whether on the front, seconds.
+        """The points as plain records: parameters, quality, costs, whether on the front, seconds. The first may be the
+        free constant.
 
         A parameter that has the name of another column, as `max_cost`, is called `param_max_cost`.
         """
@@ -243,7 +259,7 @@ class Frontier:
         taken = {self.metric.name, f"test_{self.metric.name}", "test_mean_cost", "pareto", "seconds"}
         taken |= {f"{name}_cost" for name in STATISTICS}
         rows = []
-        for point in self.points:
+        for point in self.candidates:
             row = {(f"param_{name}" if name in taken else name): value for name, value in point.params.items()}
             row[self.metric.name] = point.validation.quality
             row |= {f"{name}_cost": value for name, value in point.validation.cost.items()}

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing, nullcontext
-from functools import partial
+from functools import cache, partial
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,10 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ParameterGrid
 
 from miserly.boosting import BackendLostError, is_remote
-from miserly.frontiers._between import along, more_points
+from miserly.frontiers._between import along, beyond, more_points
+from miserly.frontiers._constant import baseline, menu_of
 from miserly.frontiers._fingerprint import fingerprint
+from miserly.frontiers._folds import divide
 from miserly.frontiers._front import Frontier, Point
 from miserly.frontiers._job import Data, Job, spelled
 from miserly.frontiers._store import Store, open_store
@@ -45,7 +47,7 @@ class SweepError(ChildProcessError):
 def frontier(
     model: Any,
     train: Sequence[Any],
-    validation: Sequence[Any],
+    validation: Sequence[Any] | None = None,
     test: Sequence[Any] | None = None,
     grid: Mapping[str, Any] | None = None,
     metric: str | Metric | None = None,
@@ -55,17 +57,21 @@ def frontier(
     store: str | Path | None = None,
     backend: Any = None,
     refine: int = 0,
+    cv: int | None = None,
 ) -> Frontier:
-    """Sweep a model over a grid of settings and measure each on validation rows.
+    """Sweep a model over a grid of settings and measure each on validation rows, or by cross-validation.
 
-    Ctrl-C keeps the points that are done.
+    Without a grid the sweep reaches both ends by itself: λ grows until nothing is bought and shrinks until nothing
+    changes. The free constant prediction stands beside the models as `baseline`. Ctrl-C keeps the points that are done.
 
     Parameters
     ----------
     model : estimator
         Any estimator with `predict_cost`. It is cloned for each point.
-    train, validation : tuple
-        Data sets: (X, y) or (X, y, qid).
+    train : tuple
+        The rows to learn from: (X, y) or (X, y, qid).
+    validation : tuple or None, default=None
+        The rows to choose on. Without them give `cv`.
     test : tuple, default=None
         Rows that the chosen model is reported on.
     grid : mapping of str to sequence, default=None
@@ -84,6 +90,9 @@ def frontier(
         Makes the points on its workers, such as `miserly.distributed.DaskBackend(client)`.
     refine : int, default=0
         How many more points are made where the grid leaves most between two neighbours of the cost axis, 0 or more.
+    cv : int or None, default=None
+        Divide the training rows into this many folds, 2 or more: each setting is measured on out-of-fold predictions
+        and fitted again on all rows. Classes keep their shares, queries stay whole.
 
     Returns
     -------
@@ -100,7 +109,7 @@ def frontier(
     2
     """
     _check_arguments(n_jobs, backend, refine)
-    job = _job(model, train, validation, test, metric)
+    job = _job(model, train, validation, test, metric, cv)
     if backend is not None and is_remote(job.train[0]):
         raise ValueError("Each worker of a sweep gets all rows: give train as arrays. Or sweep without a backend.")
     combinations = _combinations(model, grid, job.train[1])
@@ -115,7 +124,10 @@ def frontier(
         unit = done[0].model.plan_.costs.unit if done and hasattr(done[0].model, "plan_") else "units"
         complete = len(done) == len(combinations)
         rows = _held_out(done, job)
-        return Frontier(done, job.metric, unit, name or type(model).__name__, complete, held_out=rows)
+        constant = baseline(done[0], job) if done else None
+        title = name or type(model).__name__
+        offer = _offer(done, job, constant)
+        return Frontier(done, job.metric, unit, title, complete, offer, rows, constant)
 
     def so_far(kept: Store | None) -> str:
         where = "in the frontier of this error" if kept is None else f"in the store '{store}': call again to go on"
@@ -131,6 +143,9 @@ def frontier(
         try:
             progress(0, len(combinations), None)
             make(range(len(combinations)), kept)
+            while grid is None and (further := beyond(front().points, getattr(model, "cost_axis", ""))):
+                combinations.append(further)
+                make([len(combinations) - 1], kept)
             if refine:
                 combinations += more_points(front().points, axis, refine)
                 make(range(len(points), len(combinations)), kept)
@@ -147,11 +162,22 @@ def frontier(
 
 
 def _held_out(points: Sequence[Point], job: Job) -> Any:
-    """What the models say of the validation rows, for plans that predict classes."""
+    """What the models say of rows that they were not fitted on, for plans that predict classes."""
     models = [point.model for point in points]
     if not all(getattr(getattr(m, "plan_", None), "classes", None) is not None for m in models):
         return None
+    if job.validation is None:
+        seen = [point.out_of_fold for point in points]
+        return seen.__getitem__ if all(rows is not None for rows in seen) else None
     return partial(held_out, models, *job.validation[:2])
+
+
+def _offer(points: Sequence[Point], job: Job, constant: Point | None) -> Any:
+    """Makes the menu of a sweep, measured on its validation rows."""
+    if job.validation is None or not all(hasattr(point.model, "plan_") for point in points):
+        return None
+    front = Frontier(tuple(points), job.metric, "", baseline=constant).pareto()
+    return cache(partial(menu_of, front, job))
 
 
 def _check_arguments(n_jobs: Any, backend: Any, refine: Any) -> None:
@@ -177,7 +203,7 @@ def _points(
             yield number, point
     for number, point in _made(job, grid, missing, n_jobs, kept, backend):
         if kept is not None:
-            kept.save(point, job.validation[0])
+            kept.save(point, (job.validation or job.train)[0])
         yield number, point
 
 
@@ -199,12 +225,15 @@ def _made(
         yield from points_in_processes(job, grid, numbers, n_workers, Path(folder))
 
 
-def _job(model: Any, train: Any, validation: Any, test: Any, metric: str | Metric | None) -> Job:
+def _job(model: Any, train: Any, validation: Any, test: Any, metric: str | Metric | None, cv: int | None) -> Job:
     """Everything but the grid, checked: refuse before hours of fitting what could not be measured afterwards."""
-    train, validation = _data("train", train), _data("validation", validation)
+    train = _data("train", train)
+    if (validation is None) == (cv is None):
+        raise ValueError("Models are chosen on rows that they have not seen: give either validation=(X, y) or cv=5.")
+    validation = None if validation is None else _data("validation", validation)
     held_out = _data("test", test) if test is not None else None
     chosen = get_metric(metric or ("accuracy" if is_classifier(model) else "mse"))
-    for what, data in (("validation", validation), ("test", held_out)):
+    for what, data in (("train" if cv else "validation", train if cv else validation), ("test", held_out)):
         if chosen.grouped and data is not None and data[2] is None:
             raise ValueError(f"{chosen.name} compares the rows of a query: give {what}=(X, y, qid).")
     if not hasattr(model, "predict_cost"):
@@ -213,7 +242,19 @@ def _job(model: Any, train: Any, validation: Any, test: Any, metric: str | Metri
         )
     if chosen.input == "proba" and not hasattr(model, "predict_proba"):
         raise ValueError(f"{chosen.name} needs probabilities, {type(model).__name__} gives none. Use a classifier.")
-    return Job(model, train, validation, held_out, chosen)
+    return Job(model, train, validation, held_out, chosen, folds=_folds(model, train, cv))
+
+
+def _folds(model: Any, train: Data, cv: int | None) -> tuple[Any, ...]:
+    """How the training rows are divided; always in the same way."""
+    if cv is None:
+        return ()
+    if not isinstance(cv, (int, np.integer)) or isinstance(cv, bool) or cv < 2:
+        raise ValueError(f"cv is a number of folds, 2 or more, got {cv!r}.")
+    folds = divide(np.asarray(train[1]), train[2], int(cv), 0, is_classifier(model))
+    if len(folds) < 2:
+        raise ValueError("There are too few rows, or queries, to divide into folds: give validation=(X, y).")
+    return tuple(folds)
 
 
 def _combinations(model: Any, grid: Mapping[str, Any] | None, y: Any) -> Grid:
