@@ -120,14 +120,7 @@ def frontier(
 
     def front() -> Frontier:
         done = tuple(points[i] for i in sorted(points))
-        done = along(done, axis) if refine else done
-        unit = done[0].model.plan_.costs.unit if done and hasattr(done[0].model, "plan_") else "units"
-        complete = len(done) == len(combinations)
-        rows = _held_out(done, job)
-        constant = baseline(done[0], job) if done else None
-        title = name or type(model).__name__
-        offer = _offer(done, job, constant)
-        return Frontier(done, job.metric, unit, title, complete, offer, rows, constant)
+        return _front(along(done, axis) if refine else done, job, name, len(done) == len(combinations))
 
     def so_far(kept: Store | None) -> str:
         where = "in the frontier of this error" if kept is None else f"in the store '{store}': call again to go on"
@@ -159,6 +152,14 @@ def frontier(
         except BackendLostError as error:
             raise SweepError(f"The cluster of the sweep was lost. {so_far(kept)}", front()) from error
     return front()
+
+
+def _front(done: tuple[Point, ...], job: Job, name: str | None, complete: bool) -> Frontier:
+    """The points that are done, with the constant and what a menu is made from."""
+    unit = done[0].model.plan_.costs.unit if done and hasattr(done[0].model, "plan_") else "units"
+    constant = baseline(done[0], job) if done else None
+    offer, rows = _offer(done, job, constant), _held_out(done, job)
+    return Frontier(done, job.metric, unit, name or type(job.model).__name__, complete, offer, rows, constant)
 
 
 def _held_out(points: Sequence[Point], job: Job) -> Any:
