@@ -148,13 +148,7 @@ def test_an_early_stop_and_a_background_are_kept():
     assert len(np.unique(linear.predict(NEW, budget=3.0))) > 900
 
 
-def test_what_a_plan_cannot_say_is_refused(tmp_path):
-    poisson = lightgbm.LGBMRegressor(objective="poisson", **GBM).fit(X, GRADES)
-    gamma = xgboost.XGBRegressor(objective="reg:gamma", **XGB).fit(X, GRADES + 1.0)
-    counts = ensemble.HistGradientBoostingRegressor(loss="poisson", max_iter=3).fit(X, GRADES)
-    for model in (poisson, gamma, counts):
-        with pytest.raises(ValueError, match="cannot be imported"):
-            ms.import_plan(model, COSTS)
+def test_what_is_no_model_is_refused(tmp_path):
     with pytest.raises(ValueError, match="none of them"):
         ms.import_plan(object(), COSTS)
     (tmp_path / "x.json").write_text(json.dumps({"a": 1}))

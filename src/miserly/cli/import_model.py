@@ -22,7 +22,7 @@ from miserly.cli.options import FILE, OUT_FILE, json_option, print_json
 )
 @json_option
 def import_model(model: Path, costs: Path, out: Path, charge: str, as_json: bool) -> None:
-    """Save MODEL (LightGBM text, XGBoost JSON or UBJ, CatBoost JSON) as a plan that predicts the same."""
+    """Save MODEL (LightGBM text, XGBoost JSON or UBJ, CatBoost JSON, ONNX) as a plan that predicts the same."""
     from miserly.boosting import import_plan
     from miserly.costs import CostTable
 

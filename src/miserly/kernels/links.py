@@ -23,6 +23,22 @@ def sigmoid(z, out):
 
 
 @njit(cache=True, nogil=True)
+def exp(z, out):
+    """Exponential of each entry."""
+    for i in range(z.shape[0]):
+        for k in range(z.shape[1]):
+            out[i, k] = math.exp(z[i, k])
+
+
+@njit(cache=True, nogil=True)
+def softplus(z, out):
+    """Logarithm of 1 + exp of each entry."""
+    for i in range(z.shape[0]):
+        for k in range(z.shape[1]):
+            out[i, k] = math.log1p(math.exp(-abs(z[i, k]))) + max(z[i, k], 0.0)
+
+
+@njit(cache=True, nogil=True)
 def two_classes(z, out):
     """The probabilities of both classes from the one score."""
     for i in range(z.shape[0]):
@@ -67,10 +83,11 @@ def vote(z, n_classes, out):
 
 
 @njit(cache=True, nogil=True)
-def couple(z, n_classes, out):
+def couple(z, n_classes, out, nearness=1e-6):
     """Class probabilities from the log-odds of each pair (the first against the second), pairs as in `vote`.
 
     The second method of Wu, Lin and Weng (2004), as LibSVM does it: the p that minimises Σ (r_ba p_a − r_ab p_b)².
+    LibSVM itself stops at a `nearness` of 0.005.
     """
     Q, Qp = np.empty((n_classes, n_classes)), np.empty(n_classes)
     for i in range(z.shape[0]):
@@ -95,7 +112,7 @@ def couple(z, n_classes, out):
             worst = 0.0
             for a in range(n_classes):
                 worst = max(worst, abs(Qp[a] - pQp))
-            if worst < 1e-6 / n_classes:
+            if worst < nearness / n_classes:
                 break
             for a in range(n_classes):
                 step = (pQp - Qp[a]) / Q[a, a]

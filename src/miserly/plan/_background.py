@@ -22,7 +22,9 @@ def shares_of(trees: Trees, X: Array) -> Floats:
     visits = np.zeros(len(trees.left), np.int64)
     kernels.count_visits(rows, trees.table, visits)
     goes = np.where(trees.missing_right, 0.0, 1.0)
-    shares: Floats = np.where(visits > 0, visits[trees.left] / np.maximum(visits, 1), goes)
+    right = np.where(trees.is_leaf, trees.left, trees.left + 1)
+    below = visits[trees.left] + visits[right]  # of all parents, where a pair has several
+    shares: Floats = np.where(below > 0, visits[trees.left] / np.maximum(below, 1), goes)
     shares[trees.is_leaf] = 1.0
     return shares
 

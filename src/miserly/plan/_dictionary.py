@@ -207,7 +207,8 @@ class Trees(Dictionary):
         """Number of levels of splits of each tree."""
         level = np.zeros(len(self.left), np.int32)
         for place in np.flatnonzero(~self.is_leaf):
-            level[self.left[place] : self.left[place] + 2] = level[place] + 1
+            below = slice(self.left[place], self.left[place] + 2)
+            level[below] = np.maximum(level[below], level[place] + 1)  # some have several parents
         return np.array([level[a:b].max() for a, b in zip(self.start[:-1], self.start[1:])], np.int32)
 
     @cached_property

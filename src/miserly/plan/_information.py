@@ -60,7 +60,7 @@ def _last_answer(plan: Plan) -> list[int]:
 
 def _curvature(plan: Plan, x: Floats, seen: Array) -> Floats:
     """Half the second derivative of the loss in each score, at the present answer."""
-    if plan.link == "identity":
+    if plan.classes is None:
         return np.ones(plan.n_outputs)
     walk = plan.start(0.0, {f: x[i] for i, f in enumerate(plan.costs.features) if seen[i]} | _absent(plan, seen))
     z = np.atleast_2d(walk.best.score)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.plan._dictionary import Trees
-from miserly.plan._linear_form import as_sum
+from miserly.plan._linear_form import as_sum, unshared
 
 if TYPE_CHECKING:
     from miserly.plan._plan import Plan
@@ -21,6 +21,7 @@ def to_lightgbm(plan: Plan) -> str:
     whole, trees = as_sum(plan), plan.dictionary
     if not isinstance(trees, Trees):
         raise ValueError(f"LightGBM's files hold trees; this plan's dictionary is {trees.kind}.")
+    trees = unshared(trees)
     columns = [
         [_constant(constant), *(_tree(trees, int(t), weights[t]) for t in np.flatnonzero(weights))]
         for constant, weights in zip(whole.constant, whole.weights.T)

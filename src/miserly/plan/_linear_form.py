@@ -9,10 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly._typing import Floats
+from miserly.plan._dictionary import Trees, stack_trees
 from miserly.plan._node import EXIT
 
 if TYPE_CHECKING:
     from miserly.plan._plan import Plan
+
+MOST_PLACES = 1 << 24  # some gigabytes as text
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,29 @@ class Sum:
     def learners(self) -> NDArray[np.intp]:
         """Those that count."""
         return np.flatnonzero(self.weights.any(axis=1))
+
+
+def unshared(trees: Trees) -> Trees:
+    """The same trees where each split has its own children, as other formats need: a question about categories shares
+    the ends of its branches."""
+    inner = np.flatnonzero(~trees.is_leaf)
+    if len(np.unique(trees.left[inner])) == len(inner):
+        return trees
+    tables, n_places = [], 0
+    for root in trees.start[:-1].tolist():
+        order, left, at = [root], [], 0
+        while at < len(order):
+            place = order[at]
+            left.append(at if trees.is_leaf[place] else len(order))
+            if not trees.is_leaf[place]:
+                order += [int(trees.left[place]), int(trees.left[place]) + 1]
+            at += 1
+            if n_places + at > MOST_PLACES:
+                raise ValueError(f"Without shared branches the trees take more than {MOST_PLACES} places.")
+        n_places += at
+        parts = {name: getattr(trees, name)[order] for name in ("feature", "threshold", "missing_right", "value")}
+        tables.append({**parts, "left": np.array(left)})
+    return stack_trees(tables)
 
 
 def as_sum(plan: Plan) -> Sum:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.plan._dictionary import RawFeatures, Trees
-from miserly.plan._linear_form import Sum, as_sum
+from miserly.plan._linear_form import Sum, as_sum, unshared
 from miserly.plan._links import Link
 
 if TYPE_CHECKING:
@@ -32,11 +32,14 @@ def to_onnx(plan: Plan) -> Any:
         raise ImportError(f"Writing ONNX needs the extra 'onnx': pip install 'miserly[onnx]' ({error}).") from error
     whole = as_sum(plan)
     if isinstance(plan.dictionary, Trees):
-        graph.add("TreeEnsembleRegressor", ["X"], "score", domain="ai.onnx.ml", **_ensemble(plan.dictionary, whole))
+        trees = unshared(plan.dictionary)
+        graph.add("TreeEnsembleRegressor", ["X"], "score", domain="ai.onnx.ml", **_ensemble(trees, whole))
     elif isinstance(plan.dictionary, RawFeatures):
         _linear(graph, plan.dictionary, whole)
     else:
         raise ValueError(f"Only trees and raw features can be written as ONNX, not {plan.dictionary.kind} learners.")
+    if plan.classes is None and plan.link != "identity":
+        raise ValueError(f"The {plan.link} link cannot be written as ONNX.")
     outputs = {"score": (np.dtype(np.float32), [None, len(plan.prior)])}
     if plan.classes is not None:
         classes = plan.classes.astype(object) if plan.classes.dtype.kind == "U" else plan.classes

@@ -53,10 +53,12 @@ class Plan(Frozen):
         The graph. Nodes lead only to later nodes or to the exit.
     prior : array of shape (n_outputs,)
         The free answer: the scores before anything is bought.
-    link : {"identity", "logistic", "softmax", "vote", "coupled", "shares"}, default="identity"
-        How scores are read: as numbers, log-odds, votes and log-odds of pairs of classes, or probabilities.
+    link : str, default="identity"
+        How scores are read. As numbers: "identity", "exp", "sigmoid", "softplus" (log(1 + exp z)) or "signed_square".
+        As classes: "logistic", "softmax", "one_vs_rest" (a logistic function for each class), "vote" and "coupled"
+        (log-odds of pairs of classes), "platt" (votes, then log-odds of pairs), or "shares" (probabilities).
     classes : array, optional
-        The labels, exactly if the link is not the identity.
+        The labels, exactly if the link reads classes.
     roots : sequence of int, default=(0,)
         Where rows start, one root after the other, with one account.
     charge : {"learner", "path"}, default="learner"
@@ -139,8 +141,8 @@ class Plan(Frozen):
             raise ValueError("A plan's schema has other columns than its cost table, or in another order.")
         if self.dictionary.n_features > len(self.costs.features):
             raise ValueError("The dictionary uses features that the cost table does not list.")
-        if (self.link == "identity") != (self.classes is None):
-            raise ValueError("A plan has classes exactly if its link is not the identity.")
+        if (self.link in links.OF_NUMBERS) != (self.classes is None):
+            raise ValueError(f"A plan has classes exactly if its link is none of {', '.join(links.OF_NUMBERS)}.")
         if self.classes is not None and links.n_outputs(self.link, len(self.classes)) != len(self.prior):
             raise ValueError(
                 f"{len(self.classes)} classes with the {self.link} link do not read {len(self.prior)} scores."
@@ -306,7 +308,8 @@ class Plan(Frozen):
             return best
         if self.classes is not None:
             return links.labels(self.link, z, self.classes)
-        return z[:, 0] if z.shape[1] == 1 else z
+        number = links.numbers(self.link, np.ascontiguousarray(z))
+        return number[:, 0] if number.shape[1] == 1 else number
 
     def read_row(self, z: NDArray[np.float64]) -> Any:
         """The same of one row."""
@@ -428,7 +431,7 @@ class Plan(Frozen):
     def with_background(self, X: Any) -> Plan:
         """The plan with what training rows say about values that a row does not buy: the means of the columns, or which
         share of the rows goes left at each split. Unlike the rest of a plan this is not compared by `==`."""
-        matrix = as_matrix(X, self.costs.features, self.costs.named)
+        matrix = as_matrix(X, self.costs.features, self.costs.named, self.schema)
         return replace(self, **background(self.dictionary, matrix))
 
     def truncate(self, budget: float) -> Plan:
