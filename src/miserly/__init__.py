@@ -49,6 +49,7 @@ _HOME = {
     "BadRow": "miserly.runtime",
     "Cache": "miserly.runtime",
     "RedisCache": "miserly.runtime",
+    "SpendCap": "miserly.runtime",
     "Extractor": "miserly.runtime",
     "profile": "miserly.runtime",
     "advise": "miserly.runtime",

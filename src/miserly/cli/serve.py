@@ -35,6 +35,8 @@ NAME = "MODULE:NAME"
 @click.option("--canary", type=FILE, default=None, help="JSON lines: rows with values that a new plan must give.")
 @click.option("--route", multiple=True, metavar="FILE:PERCENT", help="A challenger, and its share of requests.")
 @click.option("--shadow", multiple=True, type=FILE, help="A plan that runs beside and is only compared.")
+@click.option("--spend-cap", multiple=True, metavar="50USD/day", help="The most that calls may cost in a period.")
+@click.option("--spend-store", metavar="FILE|URL", default=None, help="Where it is counted. [default: PLAN.spending]")
 @click.option("--access-log", metavar="FILE", default=None, help="JSON lines, one for each request; - is stdout.")
 @config_option
 def serve(plan: Path, extractors: str | None, read_row: str | None, config: Path | None, **options: Any) -> None:

@@ -12,6 +12,7 @@ from miserly.runtime._extractor_set import readers
 from miserly.runtime._profiling import Profile, profile
 from miserly.runtime._redis_cache import RedisCache
 from miserly.runtime._runner import OnDemand
+from miserly.runtime._spending import SpendCap, SpendCapReached, Spent
 
 __all__ = [
     "Advice",
@@ -27,6 +28,9 @@ __all__ = [
     "Profile",
     "Ranking",
     "RedisCache",
+    "SpendCap",
+    "SpendCapReached",
+    "Spent",
     "VirtualClock",
     "advise",
     "extractor",

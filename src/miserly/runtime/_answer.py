@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -29,6 +30,8 @@ class Call(NamedTuple):
         "ok", "cached", "running" (nobody waited for its end), "waiting" (no worker began it) or what went wrong.
     stage : int, default=0
         How many purchases the row had made before; calls of one purchase have the same number.
+    paid : float or None, default=None
+        What it really cost, by the extractor's `usage`, or what a spending cap counted for it. None: nobody asked.
 
     Examples
     --------
@@ -43,6 +46,7 @@ class Call(NamedTuple):
     seconds: float
     outcome: str
     stage: int = 0
+    paid: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,8 @@ class Answer:
     cost : float
         What the row cost by the plan's prices, in its `unit`.
     stopped : str
-        Why it stopped: "answered", "budget", "deadline", or "failed:…" with the first acquisition that failed.
+        Why it stopped: "answered", "budget", "deadline", "spend-cap:…" with the limit that left no money, or "failed:…"
+        with the first acquisition that failed.
     acquired : tuple of str
         What was bought, in this order.
     elapsed : float
@@ -101,6 +106,12 @@ class Answer:
     def measured(self) -> float:
         """The seconds that its calls took, one after the other."""
         return sum(call.seconds for call in self.calls)
+
+    @property
+    def paid(self) -> float:
+        """What its calls really cost: what each `usage` gave, otherwise the price of those that went well."""
+        amounts = (c.paid if c.paid is not None else c.price if c.outcome == "ok" else 0.0 for c in self.calls)
+        return math.fsum(amounts)
 
     def __repr__(self) -> str:
         bought = ", ".join(self.acquired) or "nothing"

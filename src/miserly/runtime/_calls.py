@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from asyncio import to_thread
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 from miserly.runtime._extractor import Extractor
+from miserly.runtime._spending import SpendCapReached
+from miserly.runtime._till import Arguments as Arguments
+from miserly.runtime._till import CallOutcome as CallOutcome
+from miserly.runtime._till import Till
 
-Arguments = Sequence[tuple[Any, ...]]
 Now = Callable[[], float]
 
 
@@ -30,21 +33,22 @@ class BadRow(Exception):  # noqa: N818 - it describes the row, not an error of t
     """
 
 
-class CallOutcome(NamedTuple):
-    """How a call ended for one row: its result or the error, and the seconds that it took."""
-
-    result: Any
-    error: BaseException | None
-    seconds: float = 0.0
-    is_cached: bool = False
+BLAMELESS = (BadRow, SpendCapReached)  # errors that say nothing about the extractor: nothing is retried after them
 
 
-def perform(e: Extractor, arguments: Arguments, now: Now = perf_counter) -> list[CallOutcome]:
-    """Call an extractor for some rows on this thread; rows of one call share its time."""
+def perform(e: Extractor, arguments: Arguments, now: Now = perf_counter, till: Till | None = None) -> list[CallOutcome]:
+    """Call an extractor for some rows on this thread; rows of one call share its time. It is paid at the till."""
+    began = now()
+    if (found := fetched(e, arguments)) is not None:
+        return [CallOutcome(found[0], None, now() - began, is_cached=True, paid=0.0)]
+    if till is not None and till.serves(e):
+        return till.perform(e, arguments, lambda some: _perform(e, some, now))
+    return _perform(e, arguments, now)
+
+
+def _perform(e: Extractor, arguments: Arguments, now: Now) -> list[CallOutcome]:
     began = now()
     try:
-        if (found := _fetch(e, arguments)) is not None:
-            return [CallOutcome(found[0], None, now() - began, is_cached=True)]
         results = e.one_each(e.function(*_together(e, arguments)), len(arguments))
         _share(e, arguments, results)
     except (Exception, SystemExit) as error:
@@ -52,10 +56,12 @@ def perform(e: Extractor, arguments: Arguments, now: Now = perf_counter) -> list
     return _split(results, now() - began)
 
 
-def perform_one(e: Extractor, arguments: tuple[Any, ...], now: Now = perf_counter) -> CallOutcome:
+def perform_one(
+    e: Extractor, arguments: tuple[Any, ...], now: Now = perf_counter, till: Till | None = None
+) -> CallOutcome:
     """The same for one row."""
-    if e.many:
-        return perform(e, [arguments], now)[0]
+    if e.many or (till is not None and till.serves(e)):
+        return perform(e, [arguments], now, till)[0]
     began = now()
     try:
         result = e.function(*arguments)
@@ -64,12 +70,21 @@ def perform_one(e: Extractor, arguments: tuple[Any, ...], now: Now = perf_counte
     return CallOutcome(result, None, now() - began)
 
 
-async def perform_async(e: Extractor, arguments: Arguments, now: Now = perf_counter) -> list[CallOutcome]:
+async def perform_async(
+    e: Extractor, arguments: Arguments, now: Now = perf_counter, till: Till | None = None
+) -> list[CallOutcome]:
     """Await an extractor for some rows."""
     began = now()
+    if e.is_shared and (found := await to_thread(fetched, e, arguments)) is not None:
+        return [CallOutcome(found[0], None, now() - began, is_cached=True, paid=0.0)]
+    if till is not None and till.serves(e):
+        return await till.perform_async(e, arguments, lambda some: _perform_async(e, some, now))
+    return await _perform_async(e, arguments, now)
+
+
+async def _perform_async(e: Extractor, arguments: Arguments, now: Now) -> list[CallOutcome]:
+    began = now()
     try:
-        if e.is_shared and (found := await to_thread(_fetch, e, arguments)) is not None:
-            return [CallOutcome(found[0], None, now() - began, is_cached=True)]
         results = e.one_each(await e.function(*_together(e, arguments)), len(arguments))
         if e.is_shared:
             await to_thread(_share, e, arguments, results)
@@ -88,19 +103,19 @@ def _together(e: Extractor, arguments: Arguments) -> tuple[Any, ...]:
     return tuple(list(column) for column in zip(*arguments)) if e.many else arguments[0]
 
 
-def _fetch(e: Extractor, arguments: Arguments) -> tuple[Any] | None:
+def fetched(e: Extractor, arguments: Arguments) -> tuple[Any] | None:
     """What another process has for this row; rows of an extractor with a cache come one at a time.
 
     A value of another shape than the extractor yields counts as absent: it is computed and replaced.
     """
     if e.cache is None or not e.is_shared:
         return None
-    found = e.cache.fetch(e.cache.key(arguments[0][0]), e.fingerprint)
-    if found is not None:
-        try:
+    try:
+        found = e.cache.fetch(e.cache.key(arguments[0][0]), e.fingerprint)
+        if found is not None:
             e.read(found[0], range(len(e.yields)))
-        except Exception:
-            return None
+    except Exception:
+        return None
     return found
 
 

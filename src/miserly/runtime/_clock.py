@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from queue import Empty, SimpleQueue
-from time import perf_counter
+from time import perf_counter, time
 from typing import Any, Protocol, TypeVar
 
 from miserly.runtime._pool import Pool
@@ -75,6 +75,7 @@ class Clock:
     """The machine's own clock, threads and event loop."""
 
     now: Callable[[], float] = staticmethod(perf_counter)
+    wall: Callable[[], float] = staticmethod(time)  # seconds since 1970, for days and months
 
     def inbox(self) -> Inbox:
         """A queue between threads."""
@@ -133,7 +134,7 @@ class VirtualClock(Clock):
         self._time = 0.0
         self._taken: float | None = None  # what the call that is running on a virtual worker has taken so far
         self.loop = _VirtualLoop(self)
-        self.now = self._now
+        self.now = self.wall = self._now
 
     def _now(self) -> float:
         return self._time + (self._taken or 0.0)

@@ -67,6 +67,10 @@ class Extractor:
         Whether it is called on the caller's thread, also under a deadline.
     version : str, default=""
         A part of the cache's keys.
+    usage : callable, default=None
+        Takes what a call returned and gives what it really cost.
+    at_most : float, default=None
+        The most that a call may cost.
 
     Examples
     --------
@@ -90,6 +94,8 @@ class Extractor:
     cache: Cache | None = None
     inline: bool = False
     version: str = ""
+    usage: Callable[[Any], float] | None = None
+    at_most: float | None = None
 
     @cached_property
     def name(self) -> str:
@@ -159,6 +165,8 @@ def extractor(
     cache: Cache | None = None,
     inline: bool = False,
     version: str = "",
+    usage: Callable[[Any], float] | None = None,
+    at_most: float | None = None,
 ) -> Callable[[Callable[..., Any]], Extractor]:
     """Declare that a function performs an acquisition and yields features.
 
@@ -193,6 +201,13 @@ def extractor(
         one that waits holds up everything.
     version : str, default ""
         Part of the fingerprint of results in a shared cache; change it when the function changes.
+    usage : callable or None, default None
+        Takes what the function returned for a row and gives what the call really cost, in the unit of the prices: that
+        of the tokens in a reply, say. It is reported (`Answer.paid`) and counted by a spending cap; the plan goes by
+        the price.
+    at_most : float or None, default None
+        The most that a call may cost, 0 or more, which a spending cap reserves before it. None: the price. With `usage`
+        give it, or calls in flight may exceed a cap by what they cost beyond their price.
 
     Returns
     -------
@@ -212,6 +227,10 @@ def extractor(
         raise TypeError("Name the acquisition: @extractor('site_stats', yields=[...]).")
     if workers < 1 or retries < 0 or (timeout is not None and timeout <= 0):
         raise ValueError("An extractor has at least one worker, a timeout above zero, and retries of zero or more.")
+    if at_most is not None and not at_most >= 0:
+        raise ValueError(f"at_most is the most that a call may cost, 0 or more, got {at_most!r}.")
+    if acquisition is None and (usage is not None or at_most is not None):
+        raise ValueError("An extractor without an acquisition is free: it has no usage and no at_most.")
     others = (needs,) if isinstance(needs, str | Extractor) else tuple(needs)
     names = tuple(other.name if isinstance(other, Extractor) else str(other) for other in others)
     features = (yields,) if isinstance(yields, str) else tuple(str(name) for name in yields)
@@ -219,9 +238,8 @@ def extractor(
     def declare(function: Callable[..., Any]) -> Extractor:
         if process and inspect.iscoroutinefunction(function):
             raise ValueError(f"Extractor {function.__name__!r} is async; only plain functions run in processes.")
-        made = Extractor(
-            function, acquisition, features, names, many, workers, process, timeout, retries, cache, inline, version
-        )
+        options = (many, workers, process, timeout, retries, cache, inline, version, usage, at_most)
+        made = Extractor(function, acquisition, features, names, *options)
         if inline and not made.is_plain:
             raise ValueError(f"Extractor {function.__name__!r} is called inline: no process, timeout, cache or async.")
         return made

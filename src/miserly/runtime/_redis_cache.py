@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Hashable
-from queue import Empty, SimpleQueue
 from typing import Any
 
 import msgspec
 
-from miserly.runtime._breaker import Breaker
 from miserly.runtime._cache import Cache
 from miserly.runtime._pool import Pool
+from miserly.runtime._redis_link import RedisLink
 
 log = logging.getLogger("miserly.runtime")
-CONNECTIONS = 8  # threads that talk to Redis; more requests than that wait, and give up in time
 
 
 class RedisCache(Cache):
@@ -55,25 +53,10 @@ class RedisCache(Cache):
         timeout: float = 0.05,
     ) -> None:
         super().__init__(key, ttl)
-        try:
-            import redis
-            from redis.backoff import NoBackoff
-            from redis.retry import Retry
-        except ImportError:
-            raise ImportError("A cache in Redis needs the client: pip install 'miserly[redis]'.") from None
         self.name, self.timeout = name, timeout
-        limits = {"socket_timeout": timeout, "socket_connect_timeout": timeout, "retry": Retry(NoBackoff(), 0)}
-        self._redis = redis.Redis.from_url(url, **limits)
-        self._errors = (redis.RedisError, OSError)
-        self._refusals = redis.ResponseError
-        self._breaker = Breaker(failures=1, recovery=5.0)
+        self._link = RedisLink(name, url, timeout, "is computed")
+        self._redis = self._link.redis
         self._is_logged = False
-        self._pool = Pool(f"redis-{name}", CONNECTIONS)
-
-    def after_fork(self) -> None:
-        """Make new threads and connections."""
-        super().after_fork()
-        self._pool = Pool(f"redis-{self.name}", CONNECTIONS)
 
     def fetch(self, key: Hashable, fingerprint: str) -> tuple[Any] | None:
         """Return what any process kept under a key, in a tuple; None if there is nothing that fits."""
@@ -107,33 +90,12 @@ class RedisCache(Cache):
     def _name_of(self, key: Hashable) -> bytes:
         return b"miserly:%b:%b" % (self.name.encode(), msgspec.json.encode(key))
 
+    @property
+    def _pool(self) -> Pool:
+        return self._link.pool
+
     def _ask(self, command: Callable[[], Any]) -> Any:
-        """Return Redis' answer; None if it refuses, and while it does not answer in time."""
-        if not self._breaker.allows():
-            return None
-        inbox: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
-
-        def work() -> tuple[Any, BaseException | None]:
-            try:
-                return command(), None
-            except Exception as error:
-                return None, error
-
-        self._pool.submit(work, inbox.put)
-        try:
-            answer, error = inbox.get(timeout=self.timeout)
-        except Empty:  # the client's own limit is for each read: an answer that drips would take for ever
-            answer, error = None, TimeoutError(f"no answer within {self.timeout:g} s")
-            self._redis.connection_pool.disconnect()
-        if error is None or isinstance(error, self._refusals):  # it refuses a value of another type: that is an answer
-            self._breaker.count(True)
-        elif isinstance(error, self._errors):
-            if not self._breaker.is_open:
-                log.warning("Redis does not answer, so %r is computed: %s.", self.name, error)
-            self._breaker.count(False)
-        else:
-            raise error
-        return answer
+        return self._link.ask(lambda _: command())
 
 
 def _plain(value: Any) -> Any:

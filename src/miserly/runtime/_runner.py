@@ -14,13 +14,15 @@ from miserly.plan import ListWalk, Menu, Plan, Walk
 from miserly.runtime._answer import Answer, Ranking
 from miserly.runtime._breaker import Breaker
 from miserly.runtime._cache import Cache
-from miserly.runtime._calls import BadRow, CallOutcome, perform, perform_one
+from miserly.runtime._calls import BLAMELESS, CallOutcome, perform, perform_one
 from miserly.runtime._clock import REAL, Clock
 from miserly.runtime._extractor import Extractor, Pair
 from miserly.runtime._extractor_set import ExtractorSet
 from miserly.runtime._given import NOTHING_GIVEN
 from miserly.runtime._request import PendingCall, Request, end_of
 from miserly.runtime._session import Session
+from miserly.runtime._spending import SpendCap
+from miserly.runtime._till import Till
 from miserly.runtime._workers import Deliver, Workers
 
 Features = Mapping[str, Any]
@@ -58,6 +60,9 @@ class OnDemand:
         The longest time in seconds for which an extractor is left alone before it is tried again.
     clock : Clock, default the machine's
         Where time comes from; tests and simulations pass a `VirtualClock`.
+    spend_cap : SpendCap, str or None, default None
+        The most that calls may cost over time, such as "50USD/day". What it leaves no money for is not bought: the
+        prediction goes on with what is free, and `stopped` says "spend-cap:" and the limit.
 
     Attributes
     ----------
@@ -65,6 +70,8 @@ class OnDemand:
         The plan that it runs; of a menu, the one without a cap.
     menu : Menu or None
         The menu that it runs, if it is one.
+    spend_cap : SpendCap or None
+        The cap, if there is one.
 
     Examples
     --------
@@ -88,6 +95,7 @@ class OnDemand:
         failures: int = 8,
         recovery: float = 30.0,
         clock: Clock = REAL,
+        spend_cap: SpendCap | str | None = None,
     ) -> None:
         self.menu = plan if isinstance(plan, Menu) else None
         self.plan = plan.choose().plan if isinstance(plan, Menu) else plan
@@ -99,7 +107,11 @@ class OnDemand:
         self._clock, self._now = clock, clock.now
         names = {e.name for known in self._sets for e in known.extractors}
         self._breakers = {e.name: Breaker(failures, recovery, clock.now) for e in given if e.name in names}
-        self._workers = Workers(clock)
+        self.spend_cap = SpendCap(spend_cap, now=clock.wall) if isinstance(spend_cap, str) else spend_cap
+        self._till = self._open_till()
+        self._workers = Workers(clock, self._till)
+        self._has_evaluation = any(max(p.costs.evaluation_prices(len(p.dictionary)), default=0.0) > 0 for p in plans)
+        self._most_paid = max(p.tables.most_expensive for p in plans)
         for p in plans:
             _warm_up(p)
 
@@ -128,7 +140,8 @@ class OnDemand:
         """
         session = self._session(row, budget, given)
         if deadline is None and session.extractors.is_plain:
-            session.call_plain(self._breakers)
+            if self._till is None:
+                session.call_plain(self._breakers)
             if not session.done:
                 self._call_inline(session)
         else:
@@ -302,13 +315,34 @@ class OnDemand:
         choice = self.menu.choose(budget)
         return Chosen(choice.plan, choice.cap, self._sets[choice.number])
 
+    def _open_till(self) -> Till | None:
+        """Where calls are paid; None if nobody counts what they really cost."""
+        if self.spend_cap is not None:
+            self.spend_cap.check_unit(self.plan.costs.unit)
+        till = Till(self.spend_cap, {name: price for known in self._sets for name, price in known.price.items()})
+        return till if any(till.serves(e) for known in self._sets for e in known.extractors) else None
+
+    def _within(self, budget: float | None) -> tuple[float | None, str]:
+        """The budget of a row that begins now, and the spending limit that makes it smaller, if one does.
+
+        Where evaluating a plan has a price, the budget stays: that is not what a spending limit counts.
+        """
+        if self._till is None or self.spend_cap is None:
+            return budget, ""
+        left, limit = self.spend_cap.left()
+        if left >= self._most_paid or (budget is not None and budget <= left):
+            return budget, ""
+        return (budget if self._has_evaluation else left), limit
+
     def _session(self, row: Any, budget: float | None, given: Features | None) -> Session:
+        budget, spending = self._within(budget)
         plan, cap, extractors = self._choose(budget)
-        session = Session(extractors, row, self._now)
+        session = Session(extractors, row, self._now, spending)
         known = extractors.given(given) if given else NOTHING_GIVEN
         values = session.first_values(known) if known.values or extractors.batch(0, 0).extractors else {}
         limit = -1.0 if _is_lost(session, plan) else cap
-        session.begin(plan.start(limit, values, self._out_of_reach(plan), known.owned))
+        session.leave_out(unpaid := self._unpaid(extractors, spending))
+        session.begin(plan.start(limit, values, self._out_of_reach(plan, unpaid), known.owned))
         return session
 
     def _list_request(
@@ -322,13 +356,16 @@ class OnDemand:
         """Begin the documents one by one, with a pause after each; those after the deadline get no values at all."""
         began = self._now()
         until = end_of(began, deadline)
+        budget, spending = self._within(budget)
         plan, cap, extractors = self._choose(budget)
         walks: ListWalk = plan.start_list(0, cap)
         open_gates = walks.open_gates
-        limit, unavailable = math.inf if cap is None else float(cap), self._out_of_reach(plan)
+        unpaid = self._unpaid(extractors, spending)
+        limit, unavailable = math.inf if cap is None else float(cap), self._out_of_reach(plan, unpaid)
         sessions, late = [], None
         for document, features in _each(documents, given):
-            session = Session(extractors, Pair(query, document), self._now)
+            session = Session(extractors, Pair(query, document), self._now, spending)
+            session.leave_out(unpaid)
             sessions.append(session)
             known = extractors.given(features) if features else NOTHING_GIVEN
             if session.began >= until:
@@ -348,10 +385,17 @@ class OnDemand:
             open_gates()
         return Request(sessions, began, self._now, deadline, open_gates)
 
-    def _out_of_reach(self, plan: Plan) -> list[str]:
-        """The acquisitions that nobody may try now."""
+    def _out_of_reach(self, plan: Plan, unpaid: Sequence[str] = ()) -> list[str]:
+        """The acquisitions that nobody may try now, or that cannot be paid."""
         shut = [name for name, breaker in self._breakers.items() if breaker.is_open and breaker.is_shut]
-        return [name for name in shut if name in plan.costs.prices]
+        return [*(name for name in shut if name in plan.costs.prices and name not in unpaid), *unpaid]
+
+    def _unpaid(self, extractors: ExtractorSet, limit: str) -> list[str]:
+        """The acquisitions that a spending limit leaves no money for, where it is no budget."""
+        if not limit or not self._has_evaluation or self._till is None or self.spend_cap is None:
+            return []
+        left = self.spend_cap.left()[0]
+        return [e.acquisition for e in extractors.extractors if e.acquisition and self._till.exceeds(e, left)]
 
     # ---- drivers --------------------------------------------------------------------------------------------------
 
@@ -363,7 +407,7 @@ class OnDemand:
                 session.start(e)
                 breaker = self._breakers[e.name]
                 if breaker.allows():
-                    outcome = perform_one(e, session.arguments(e), self._now)
+                    outcome = perform_one(e, session.arguments(e), self._now, self._till)
                     _count(breaker, outcome)
                     session.give(e, outcome)
                 else:
@@ -443,7 +487,7 @@ class OnDemand:
 
         arguments = [session.arguments(e) for session in call.sessions]
         if e.inline or (is_inline and e.is_plain):
-            outcomes = perform(e, arguments, self._now)
+            outcomes = perform(e, arguments, self._now, self._till)
             _count(breaker, outcomes[0])
             request.deliver(call, outcomes)
         elif e.cache is None:
@@ -490,7 +534,7 @@ def _is_lost(session: Session, plan: Plan) -> bool:
 
 def _count(breaker: Breaker, outcome: CallOutcome) -> None:
     """Count a call for the breaker, unless it says nothing about the extractor."""
-    if not isinstance(outcome.error, BadRow | asyncio.CancelledError):
+    if not isinstance(outcome.error, (*BLAMELESS, asyncio.CancelledError)):
         breaker.count(outcome.error is None)
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from miserly.plan import Walk
 from miserly.runtime._answer import Answer, Call
 from miserly.runtime._breaker import Breaker
-from miserly.runtime._calls import BadRow, CallOutcome, Now, perform_one
+from miserly.runtime._calls import BLAMELESS, BadRow, CallOutcome, Now, perform_one
 from miserly.runtime._extractor import Extractor
 from miserly.runtime._extractor_set import CallBatch, ExtractorSet
 from miserly.runtime._given import NOTHING_GIVEN, Given
+from miserly.runtime._spending import SpendCapReached
 
 
 class Session:
@@ -28,10 +29,12 @@ class Session:
         What the extractors are called with.
     now : callable
         Gives the time in seconds.
+    limit : str, default ""
+        The spending limit that leaves less money than the row's budget, if one does.
     """
 
-    def __init__(self, extractors: ExtractorSet, row: Any, now: Now) -> None:
-        self._now = now
+    def __init__(self, extractors: ExtractorSet, row: Any, now: Now, limit: str = "") -> None:
+        self._now, self.limit = now, limit
         self.extractors, self.row, self.began = extractors, row, now()
         self.calls: list[Call] = []
         self.running: dict[str, float | None] = {}  # when each began; None: it waits for a worker
@@ -41,6 +44,7 @@ class Session:
         self._tries: dict[str, int] = {}
         self._reason: str | None = None
         self._stage = 0
+        self._unpaid: dict[str, str] = {}  # acquisitions for which a spending limit left no money
         self._walk: Walk | None = None
 
     def begin(self, walk: Walk) -> None:
@@ -137,7 +141,9 @@ class Session:
         is_good = self._keep(e, outcome, self.running.pop(e.name) or self.began)
         if not is_good:
             self._tries[e.name] = self._tries.get(e.name, 0) + 1
-            if is_final or self._tries[e.name] > e.retries or isinstance(outcome.error, BadRow):
+            if is_final or self._tries[e.name] > e.retries or isinstance(outcome.error, BLAMELESS):
+                if isinstance(outcome.error, SpendCapReached) and e.acquisition:
+                    self._unpaid[e.acquisition] = outcome.error.limit
                 self._fail(e)
         if self.walk.needs:
             self.go_on()
@@ -167,7 +173,7 @@ class Session:
         """What the caller gets."""
         walk = self.walk
         best = walk.best
-        stopped = self._reason if self._reason and walk.stopped in ("answered", "budget") else str(walk.stopped)
+        stopped = self._stopped()
         elapsed = self._now() - self.began
         return Answer(
             best.value,
@@ -181,6 +187,19 @@ class Session:
             tuple(self.calls),
             walk.plan.costs.unit,
         )
+
+    def _stopped(self) -> str:
+        """Why the row stopped."""
+        stopped = str(self.walk.stopped)
+        if self._reason and stopped in ("answered", "budget"):
+            return self._reason
+        kind, _, acquisition = stopped.partition(":")
+        limit = self.limit if kind == "budget" else self._unpaid.get(acquisition, "") if kind == "failed" else ""
+        return f"spend-cap:{limit}" if limit else stopped
+
+    def leave_out(self, acquisitions: Iterable[str]) -> None:
+        """Note what the row's spending limit leaves no money for."""
+        self._unpaid |= dict.fromkeys(acquisitions, self.limit)
 
     # ---- inside ---------------------------------------------------------------------------------------------------
 
@@ -215,7 +234,7 @@ class Session:
             except Exception as wrong:
                 error = wrong
         text = describe(error) if error is not None else "cached" if outcome.is_cached else "ok"
-        self._note(e.name, began, outcome.seconds, text)
+        self._note(e.name, began, outcome.seconds, text, outcome.paid)
         return error is None
 
     def _fail(self, e: Extractor) -> None:
@@ -233,9 +252,9 @@ class Session:
         values, failed = self._values, self._failed
         return {f: math.nan if failed and by in failed else values[f] for f, by in batch.features}
 
-    def _note(self, name: str, began: float, seconds: float, outcome: str) -> None:
+    def _note(self, name: str, began: float, seconds: float, outcome: str, paid: float | None = None) -> None:
         price = self.extractors.price[name]
-        self.calls.append(Call(name, price, began - self.began, seconds, outcome, self._stage))
+        self.calls.append(Call(name, price, began - self.began, seconds, outcome, self._stage, paid))
 
 
 def describe(error: BaseException) -> str:

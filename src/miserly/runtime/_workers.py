@@ -8,12 +8,13 @@ from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from time import monotonic
 
-from miserly.runtime._calls import Arguments, CallOutcome, failed, perform, perform_async
+from miserly.runtime._calls import Arguments, CallOutcome, failed, fetched, perform, perform_async
 from miserly.runtime._clock import BackgroundLoop, CallPool, Clock
 from miserly.runtime._fork import reset_after_fork
 from miserly.runtime._pool import PoolClosedError
 from miserly.runtime._process_pool import ProcessPool
 from miserly.runtime._request import PendingCall
+from miserly.runtime._till import Till
 
 Deliver = Callable[[PendingCall, Sequence[CallOutcome]], None]
 HANGS_AFTER = 1.0  # seconds: a call without a timeout that nobody waits for is late before, and hangs after
@@ -28,10 +29,12 @@ class Workers:
     ----------
     clock : Clock
         Makes the threads and the loop, and gives the time.
+    till : Till or None, default None
+        Pays for calls.
     """
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
+    def __init__(self, clock: Clock, till: Till | None = None) -> None:
+        self._clock, self._till = clock, till
         self._forget()
         reset_after_fork(self)
 
@@ -79,9 +82,9 @@ class Workers:
             pool.busy_with.add(call)
             try:
                 if isinstance(pool, ProcessPool):
-                    return pool.call(call, arguments, now)
+                    return self._in_process(pool, call, arguments)
                 call.started = now()
-                return context.run(perform, e, arguments, now)
+                return context.run(perform, e, arguments, now, self._till)
             except BaseException as error:  # the thread goes on with the next call
                 return failed(error, arguments)
 
@@ -101,6 +104,15 @@ class Workers:
             pool.submit(work, done)
         except (TimeoutError, PoolClosedError) as error:
             self._finish(call, failed(error, arguments), deliver)
+
+    def _in_process(self, pool: ProcessPool, call: PendingCall, arguments: Arguments) -> list[CallOutcome]:
+        """Make a call in another process, and pay for it here."""
+        e, till, now = call.extractor, self._till, self._clock.now
+        if till is None or not till.serves(e):
+            return pool.call(call, arguments, now)
+        if (found := fetched(e, arguments)) is not None:
+            return [CallOutcome(found[0], None, is_cached=True, paid=0.0)]
+        return till.perform(e, arguments, lambda some: pool.call(call, some, now))
 
     def _pool(self, call: PendingCall) -> CallPool:
         e = call.extractor
@@ -126,7 +138,7 @@ class Workers:
         async def work() -> None:
             call.started = self._clock.now()
             try:
-                outcomes = await perform_async(call.extractor, arguments, self._clock.now)
+                outcomes = await perform_async(call.extractor, arguments, self._clock.now, self._till)
             except asyncio.CancelledError as error:
                 self._finish(call, failed(error, arguments), deliver)  # those who joined it by a cache get it too
                 raise

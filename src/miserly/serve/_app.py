@@ -16,7 +16,7 @@ from litestar.exceptions import HTTPException
 
 from miserly import __version__
 from miserly.plan import Menu, Plan
-from miserly.runtime import REAL, Clock, Extractor
+from miserly.runtime import REAL, Clock, Extractor, SpendCap
 from miserly.serve import _openapi as openapi
 from miserly.serve._access_log import FACTS, AccessLog, request_id
 from miserly.serve._body import Bodies, ClientGoneError, Receive
@@ -202,6 +202,7 @@ def create_app(
     model_name: str = "model",
     challengers: Sequence[tuple[Plan | Menu, float]] = (),
     shadows: Sequence[Plan | Menu] = (),
+    spend_cap: SpendCap | None = None,
     clock: Clock = REAL,
 ) -> Application:
     """Make an ASGI application that answers by a plan.
@@ -245,6 +246,8 @@ def create_app(
     shadows : sequence of Plan or Menu, default ()
         Versions that answer each single row too, after it was answered; the metrics compare them. They call the
         extractors again.
+    spend_cap : SpendCap or None, default None
+        The most that calls of extractors may cost over time. What it leaves no money for is not bought.
     clock : Clock, default the machine's
         Where time comes from.
 
@@ -265,7 +268,7 @@ def create_app(
     reader = None if read_row is None else RowReader(read_row, clock.now)
     if read_row is not None:
         canaries = [Canary(**{**_fields(canary), "row": read_row(canary.row)}) for canary in canaries]
-    pool = RunnerPool(plan, extractors, max_in_flight, canaries, clock)
+    pool = RunnerPool(plan, extractors, max_in_flight, canaries, clock, spend_cap)
     bodies = Bodies(max_body, max_buffered, body_seconds)
     telemetry = Telemetry(pool, bodies)
     telemetry.router = router = Router(pool, challengers, shadows)
@@ -305,7 +308,8 @@ def _routes(pool: RunnerPool, telemetry: Telemetry, budget: float | None) -> lis
 
     @get("/v1/plan", sync_to_thread=False)
     def shown_plan() -> Response[bytes]:
-        return _json(pool, msgspec.json.encode(openapi.plan(pool.active.plan, pool.active.menu, pool.active.version)))
+        shown = openapi.plan(pool.active.plan, pool.active.menu, pool.active.version, pool.spend_cap)
+        return _json(pool, msgspec.json.encode(shown))
 
     @get("/healthz", media_type=MediaType.TEXT, sync_to_thread=False)
     def healthz() -> str:

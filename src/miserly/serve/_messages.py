@@ -77,7 +77,8 @@ class NextAnswer(msgspec.Struct):
 
 class PredictAnswer(msgspec.Struct):
     """The value (null if it is no number), the probability of each of the plan's classes, what it cost, and why it
-    stopped: answered, budget, deadline, or failed:… with the first acquisition that failed."""
+    stopped: answered, budget, deadline, spend-cap:… with the limit that left no money, or failed:… with the first
+    acquisition that failed. `paid` is what the calls really cost, where that is counted."""
 
     value: Any
     probabilities: list[float | None] | None
@@ -87,6 +88,7 @@ class PredictAnswer(msgspec.Struct):
     acquired: tuple[str, ...]
     tier: int
     version: str = ""
+    paid: float | msgspec.UnsetType = msgspec.UNSET
 
 
 class ManyAnswer(msgspec.Struct):
@@ -184,6 +186,7 @@ def prediction(answer: Answer, version: str = "") -> PredictAnswer:
         answer.acquired,
         answer.tier,
         version,
+        answer.paid if any(call.paid is not None for call in answer.calls) else msgspec.UNSET,
     )
 
 

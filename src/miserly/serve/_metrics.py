@@ -14,7 +14,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
-from miserly.runtime import Answer, Call
+from miserly.runtime import Answer, Call, SpendCap
 from miserly.serve._body import Bodies
 from miserly.serve._routing import Router
 from miserly.serve._runner_pool import RunnerPool
@@ -116,7 +116,7 @@ class Telemetry:
         self._versions: dict[str, VersionTally] = {}
         self._reloads: Counter[str] = Counter()
         self._calls: dict[str, Calls] = {}
-        self._priced = self._measured = 0.0
+        self._priced = self._measured = self._paid = 0.0
         self.router: Router | None = None
         self._registry = CollectorRegistry()
         self._registry.register(self)
@@ -137,6 +137,7 @@ class Telemetry:
             self._answers[answer.stopped] += 1
             for call in answer.calls:
                 self._measured += call.seconds
+                self._paid += call.paid or 0.0
                 (calls.get(call.name) or calls.setdefault(call.name, Calls())).count(call)
 
     def _tally(self, version: str) -> VersionTally:
@@ -171,6 +172,8 @@ class Telemetry:
             yield _counts("shadow_cost_priced", "What shadows cost", ("shadow",), self.router.shadow_cost)
         yield CounterMetricFamily("miserly_cost_priced", "What the rows cost, in the plan's unit", self._priced)
         yield CounterMetricFamily("miserly_cost_measured_seconds", "What the calls for them took", self._measured)
+        yield CounterMetricFamily("miserly_cost_paid", "What calls really cost, where that is counted", self._paid)
+        yield from _spending(self._pool.spend_cap)
         outcomes = {(e, outcome): n for e, calls in self._calls.items() for outcome, n in calls.outcomes.items()}
         said = "Calls by outcome: ok, cached, failed, abandoned, waiting"
         yield _counts("extractor_calls", said, ("extractor", "outcome"), outcomes)
@@ -203,6 +206,17 @@ def _counts(name: str, text: str, labels: tuple[str, ...], counts: Mapping[Any, 
     for key, count in counts.items():
         family.add_metric([str(part) for part in (key if isinstance(key, tuple) else (key,))], count)
     return family
+
+
+def _spending(cap: SpendCap | None) -> Iterator[Metric]:
+    if cap is None:
+        return
+    found = cap.status()
+    yield _gauges("spend_limit", "The most that may be spent", "limit", {s.limit: s.amount for s in found})
+    yield _gauges("spend_spent", "What counts of it now", "limit", {s.limit: s.spent for s in found})
+    yield GaugeMetricFamily("miserly_spend_store_up", "1 if spending can be counted", float(bool(found)))
+    yield _counts("spend_refused", "Calls for which no money was left", ("extractor",), cap.refused)
+    yield CounterMetricFamily("miserly_spend_overrun", "What calls cost beyond what was reserved", cap.overrun)
 
 
 def _by_version(tallies: Mapping[str, VersionTally]) -> Iterator[Metric]:

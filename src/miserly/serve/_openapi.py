@@ -10,6 +10,7 @@ import msgspec
 
 from miserly import __version__
 from miserly.plan import Menu, Plan
+from miserly.runtime import SpendCap
 from miserly.serve._messages import (
     ErrorAnswer,
     ManyAnswer,
@@ -104,8 +105,8 @@ def summary(plan: Plan, menu: Menu | None) -> str:
     return plan.summary() if menu is None else menu.describe()
 
 
-def plan(plan: Plan, menu: Menu | None = None, version: str = "") -> dict[str, Any]:
-    """A plan as clients see it: what it may buy, at which price, for which features."""
+def plan(plan: Plan, menu: Menu | None = None, version: str = "", spend_cap: SpendCap | None = None) -> dict[str, Any]:
+    """A plan as clients see it: what it may buy, at which price, for which features, and what may still be spent."""
     costs = plan.costs
     plans = [plan] if menu is None else menu.plans
     used = sorted({f for p in plans for f in p.used_features})
@@ -127,4 +128,5 @@ def plan(plan: Plan, menu: Menu | None = None, version: str = "") -> dict[str, A
         "by_query": any(p.by_query for p in plans),
         "n_plans": len(plans),
         "certificates": [None if p.certificate is None else asdict(p.certificate) for p in plans],
+        "spending": [] if spend_cap is None else [limit._asdict() for limit in spend_cap.status()],
     }

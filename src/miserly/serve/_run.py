@@ -22,7 +22,7 @@ from typing import Any
 import uvicorn
 
 from miserly.plan import Menu, Plan, PlanFileError, content_hash, read_model
-from miserly.runtime import Extractor
+from miserly.runtime import Extractor, SpendCap
 from miserly.serve._app import Application, create_app
 from miserly.serve._metrics import Telemetry
 from miserly.serve._protocol import limited_protocol, quiet_about_descriptors
@@ -54,6 +54,8 @@ def serve(
     canary: str | Path | None = None,
     route: Collection[str] = (),
     shadow: Collection[str | Path] = (),
+    spend_cap: Collection[str] = (),
+    spend_store: str | Path | None = None,
     **options: Any,
 ) -> None:
     """Serve a plan file until SIGTERM or SIGINT.
@@ -86,6 +88,10 @@ def serve(
         Challengers with their percent of requests, such as "next.plan:5". Their files are read at the start only.
     shadow : collection of str or Path, default ()
         Plan files that answer beside and are only compared; read at the start only.
+    spend_cap : collection of str, default ()
+        Limits of what calls of extractors may cost, such as "50USD/day", counted in one place for all workers.
+    spend_store : str, Path or None, default None
+        Where: a file, or a redis:// address for several machines. None: a file beside the plan, `<plan>.spending`.
     **options
         Those of `create_app`.
 
@@ -103,11 +109,13 @@ def serve(
     options["challengers"] = [_routed(text) for text in route]
     options["shadows"] = [load_plan_or_menu(other) for other in shadow]
     given = None if extractors is None else list(extractors)
+    store = f"{path}.spending" if spend_store is None else spend_store
 
     def start(listener: socket.socket | None = None, link: WorkerLink | None = None) -> None:
         mark = None if link is not None else _mark(Path(path))
         plan = load_plan_or_menu(path) if link is None else read_model(link.plan_file, str(path))
-        app = create_app(plan, given, **options)
+        cap = SpendCap(spend_cap, store) if spend_cap else None
+        app = create_app(plan, given, spend_cap=cap, **options)
         server = _server(app, host, port, max_connections, stop_within)
         hangups = asked if link is None else _remember_hangups()
         _run(server, app, (Path(path), mark, app.pool, app.telemetry, hangups, link), listener, link)
@@ -117,7 +125,9 @@ def serve(
         return
     logging.config.dictConfig(_logging())
     plan_file = Path(path).read_bytes()
-    read_model(plan_file, str(path))  # a mistake is said once, here, and not by every worker
+    found = read_model(plan_file, str(path))  # a mistake is said once, here, and not by every worker
+    if spend_cap:
+        SpendCap(spend_cap, store).check_unit(found.costs.unit)
     with socket.create_server((host, port), family=_family(host), backlog=BACKLOG) as listener:
         log.info("%d workers running on http://%s:%d", workers, host, listener.getsockname()[1])
         code = Supervisor(start, listener, workers, stop_within, plan_file).run()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter
 
 from miserly.plan import Menu, Plan, content_hash
-from miserly.runtime import REAL, Clock, Extractor, OnDemand, readers
+from miserly.runtime import REAL, Clock, Extractor, OnDemand, SpendCap, readers
 from miserly.serve._admission import Admission
 from miserly.serve._rollout import Canary, check_canaries, check_compatible
 from miserly.serve._rows import RowCheck
@@ -29,12 +29,21 @@ class ActivePlan:
         What it calls; None: rows bring their features.
     clock : Clock, default the machine's
         Where time comes from.
+    spend_cap : SpendCap or None, default None
+        The most that calls may cost over time.
     """
 
-    def __init__(self, plan: Plan | Menu, extractors: Sequence[Extractor] | None, clock: Clock = REAL) -> None:
+    def __init__(
+        self,
+        plan: Plan | Menu,
+        extractors: Sequence[Extractor] | None,
+        clock: Clock = REAL,
+        spend_cap: SpendCap | None = None,
+    ) -> None:
         self.check = RowCheck(plan.plans if isinstance(plan, Menu) else [plan])
         self.has_rows_at_hand = extractors is None
-        self.runner = OnDemand(plan, readers(plan.costs) if extractors is None else extractors, clock=clock)
+        known = readers(plan.costs) if extractors is None else extractors
+        self.runner = OnDemand(plan, known, clock=clock, spend_cap=spend_cap)
         self.plan, self.menu = self.runner.plan, self.runner.menu
         self.version = content_hash(plan)
         self.in_flight = self.n_errors = 0
@@ -59,6 +68,8 @@ class RunnerPool:
         Requests with expected answers that every new plan must pass.
     clock : Clock, default the machine's
         Where time comes from.
+    spend_cap : SpendCap or None, default None
+        The most that calls may cost over time, those of all plans together.
     """
 
     def __init__(
@@ -68,11 +79,12 @@ class RunnerPool:
         max_in_flight: int,
         canaries: Sequence[Canary] = (),
         clock: Clock = REAL,
+        spend_cap: SpendCap | None = None,
     ) -> None:
         self._extractors = None if extractors is None else list(extractors)
-        self._canaries, self._clock = canaries, clock
+        self._canaries, self._clock, self.spend_cap = canaries, clock, spend_cap
         self.admission = Admission(max_in_flight, clock.now)
-        self.active = ActivePlan(plan, self._extractors, clock)
+        self.active = ActivePlan(plan, self._extractors, clock, spend_cap)
         self.is_draining = False
         self.close_within = 20.0  # seconds
         self.n_rollbacks = 0
@@ -85,7 +97,7 @@ class RunnerPool:
 
     def beside(self, plan: Plan | Menu) -> RunnerPool:
         """A pool of another plan with the same extractors, clock and places."""
-        pool = RunnerPool(plan, self._extractors, 1, (), self._clock)
+        pool = RunnerPool(plan, self._extractors, 1, (), self._clock, self.spend_cap)
         pool.admission = self.admission
         return pool
 
@@ -113,7 +125,7 @@ class RunnerPool:
         """
         async with self._taking_over:
             check_compatible(self.active.menu or self.active.plan, plan, needs_features=self._extractors is None)
-            new = await self._clock.beside(lambda: ActivePlan(plan, self._extractors, self._clock))
+            new = await self._clock.beside(lambda: ActivePlan(plan, self._extractors, self._clock, self.spend_cap))
             try:
                 await check_canaries(new.runner, self._canaries)
             except ValueError:
