@@ -152,3 +152,15 @@ def test_every_public_name_is_documented_and_stands_in_an_example_that_is_run():
         assert names - shown - set(miserly._PACKAGES) == set(), package
         found = [getattr(import_module(package), name) for name in names]
         assert all(thing.__doc__ for thing in found if callable(thing)), package
+
+
+def test_the_site_and_the_pages_have_one_look():
+    """Fonts and colours of the site are those that the report and the server's page share."""
+    theirs = (DOCS / "look.css").read_text(encoding="utf-8")
+    ours = (ROOT / "src/miserly/_web/look.css").read_text(encoding="utf-8")
+    light, dark = re.findall(r"scheme=.*?\{([^{}]*)\}", theirs)
+    for name in ("paper", "card", "ink", "soft", "track", "accent", "coin"):
+        for scheme, colour in zip((light, dark), re.search(rf"--{name}: light-dark\((.*?), (.*?)\);", ours).groups()):
+            assert colour in scheme, name
+    for font in ("serif", "sans"):
+        assert re.search(rf"--{font}: (.*?);", ours)[1] in theirs

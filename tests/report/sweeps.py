@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from sklearn.datasets import load_digits
 
+import miserly as ms
 from miserly.frontiers import Frontier, Point
 from miserly.frontiers._front import Measured
 from miserly.metrics import get_metric
@@ -77,3 +79,13 @@ def search(n_queries=40, per_query=10):
     rows = LabelledRows(X, y, qid)
     plans = [({"k": k}, hand_built.by_query(Gate.top(k))) for k in (1, 2, 3, 5, 8)]
     return [SavedRun(front_of(plans, rows, "ndcg@5", "Top k"), rows)]
+
+
+def digits(n=400):
+    """Ten classes: pixels that cost 1 each, by a model that was trained."""
+    X, y = load_digits(return_X_y=True)
+    costs = ms.CostTable.per_feature({f"pixel_{i}": 1.0 for i in range(X.shape[1])}, unit="pixels")
+    model = ms.GreedyMiserClassifier(costs, n_estimators=12)
+    grid = {"tradeoff": [0.0, 1e-4, 1e-3, 1e-2]}
+    front = ms.frontier(model, (X[n:], y[n:]), (X[:n], y[:n]), grid=grid, metric="accuracy")
+    return [SavedRun(replace(front, name="Greedy Miser"), LabelledRows(X[:n], y[:n]), front.pareto()[-2])]

@@ -124,7 +124,7 @@ def test_details_of_every_kind_of_plan_are_plain_data(name):
     rows = LabelledRows(X, y, np.arange(24) // 6 if plan.by_query else None)
     metric = front_of([({}, plan)], rows, "mse" if plan.classes is None else "accuracy", "").metric
     numbers = {a: i for i, a in enumerate(plan.costs.acquisitions)}
-    found = details(Observed.of(plan, rows), metric, numbers, np.arange(24))
+    found = details(Observed.of(plan, rows), metric, numbers, np.arange(24), {})
     json.dumps(found, allow_nan=False)
     assert sum(bar["rows"] for bar in found["spending"][0]["bars"]) == 24
     assert len(found["walks"]["rows"]) == 24

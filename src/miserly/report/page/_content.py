@@ -7,7 +7,7 @@ stops share, and their figures, are one part; the details of each stop are parts
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -26,6 +26,8 @@ from miserly.report._runs import SavedRun
 from miserly.report.figures import Tier, price_tiers
 from miserly.report.page._agreement import check_point, check_runs, spelled
 from miserly.report.page._details import details
+from miserly.report.page._groups import Group, named_groups
+from miserly.report.page._trust import confusion
 from miserly.report.page._walks import choose_rows
 from miserly.schema import Schema
 
@@ -59,6 +61,7 @@ class Content:
     runs: Sequence[SavedRun]
     title: str
     progress: Progress = field(default=lambda done, of: None)
+    columns: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_runs(self.runs)
@@ -141,6 +144,11 @@ class Content:
         return price_tiers(CostTable.per_feature(self.prices))
 
     @cached_property
+    def groups(self) -> dict[str, Group]:
+        """The rows of the groups that the user named."""
+        return named_groups(self.columns, self.rows)
+
+    @cached_property
     def walked(self) -> np.ndarray:
         """The rows that can be walked."""
         return choose_rows([stop.seen for stop in self.stops])
@@ -154,6 +162,7 @@ class Content:
             "unit": self.runs[0].front.unit,
             "metric": {"name": self.metric.name, "greater": self.metric.greater_is_better},
             "rows": len(self.rows),
+            "byQuery": self.rows.qid is not None,
             "queries": None if self.rows.qid is None else len(np.unique(self.rows.qid)),
             "classes": None if classes is None else [str(c) for c in classes],
             "labels": self._label_range(),
@@ -161,7 +170,7 @@ class Content:
             "tiers": [[t.label, t.members.bit_count()] for t in self.tiers],
             "methods": [self._method(number, run.front) for number, run in enumerate(self.runs)],
             "stops": [self._stop(stop) for stop in self.stops],
-            "paths": self._paths(),
+            "paths": self._paths,
             "chosen": next((self._number(run.chosen) for run in self.runs if run.chosen is not None), None),
             "blind": self._number(self.blind),
             "blindName": self.blind_name,
@@ -175,8 +184,22 @@ class Content:
         found = []
         for done, stop in enumerate(self.stops):
             self.progress(len(self.stops) + done, 2 * len(self.stops))
-            found.append(details(stop.seen, self.metric, self.numbers, self.walked))
+            found.append(details(stop.seen, self.metric, self.numbers, self.walked, self.groups))
+            found[-1]["gains"] = self._gains(done)
         self.progress(2 * len(self.stops), 2 * len(self.stops))
+        return found
+
+    def _gains(self, number: int) -> list[list[float | None]]:
+        """The models that cost more on the slider's paths: by how much each is better than this one, and half of the
+        interval of the difference."""
+        here, sign = self.stops[number], 1.0 if self.metric.greater_is_better else -1.0
+        ways = {j for way in self._paths for j in way["stops"] if number in way["stops"]}
+        found: list[list[float | None]] = []
+        for j in sorted(ways, key=lambda j: self.stops[j].cost):
+            other = self.stops[j]
+            if other.cost > here.cost:
+                gain = sign * (other.point.validation.quality - here.point.validation.quality)
+                found.append([j, gain, _or_none(half_width(other.replicates - here.replicates))])
         return found
 
     # ---- the parts of `main` ----------------------------------------------------------------------------------
@@ -227,6 +250,7 @@ class Content:
             "times": blind.cost / stop.cost if stop.cost else None,
             "bought": bought,
             "tiers": [sum(t.members >> a & 1 for a in bought) for t in self.tiers],
+            "confusion": confusion(stop.seen),
             "verdict": self._verdict(stop, blind),
         }
 
@@ -237,14 +261,22 @@ class Content:
         doubt = "" if math.isnan(half) else f" ± {figure(float(f'{half:.2g}'))}"
         has = f"{name} **{figure(stop.point.validation.quality)}{doubt}** for **{figure(stop.cost)} {unit}** a row"
         if stop is blind:
-            return f"The {self.blind_name}: {has}."
+            return f"The {self.blind_name}: {has}.{self._over_constant(stop)}"
         times = blind.cost / stop.cost if stop.cost else math.inf
         if not stop.cost:
-            ratio = "free of charge"
+            ratio = "costs nothing"
+        elif f"{max(times, 1 / times):.1f}" == "1.0":
+            ratio = "costs about the same"
         else:
-            ratio = f"**{times:.1f} times cheaper**" if times >= 1 else f"**{1 / times:.1f} times more expensive**"
+            ratio = (
+                f"is **{times:.1f} times cheaper**" if times >= 1 else f"is **{1 / times:.1f} times more expensive**"
+            )
         beside = f"the {self.blind_name} ({figure(blind.point.validation.quality)} for {figure(blind.cost)})"
-        return f"{has}. {self._against(stop, blind)} {beside}, and {ratio}."
+        return f"{has[0].upper()}{has[1:]}. {self._against(stop, blind)} {beside}, and {ratio}."
+
+    def _over_constant(self, stop: SliderStop) -> str:
+        """How far the reference is from a prediction that looks at nothing."""
+        return "" if self.constant is None else f" A constant prediction, free, has {figure(self.constant)}."
 
     def _against(self, stop: SliderStop, blind: SliderStop) -> str:
         """How the quality compares with the reference: a significant loss is said, not hidden."""
@@ -259,6 +291,7 @@ class Content:
             return f"It differs by {spread}, within the noise of these rows, from"
         return f"It **loses {spread}** against" if lost > 0 else f"It gains {spread} over"
 
+    @cached_property
     def _paths(self) -> list[dict[str, Any]]:
         """Ways for the slider: the best of all methods, then each method alone."""
         paths = []

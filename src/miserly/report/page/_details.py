@@ -12,6 +12,9 @@ from miserly.report._observed import Observed
 from miserly.report._prefixes import prefixes
 from miserly.report._protocol import protocol
 from miserly.report.figures import CalibrationPicture, LeavesPicture, PlanPicture, SpendingPicture, StagesPicture
+from miserly.report.page._groups import Group, fairness
+from miserly.report.page._purchases import purchases
+from miserly.report.page._trust import errors, gap, rates, right
 from miserly.report.page._walks import WalkStep, walks
 
 MOST_WORDS = 200
@@ -19,8 +22,15 @@ MOST_STAGES = 40
 MOST_LEAVES = 24
 
 
-def details(seen: Observed, metric: Metric, numbers: Mapping[str, int], walked: np.ndarray) -> dict[str, Any]:
-    """Everything about a model, as plain data; `numbers` are those of acquisitions on the page."""
+def details(
+    seen: Observed,
+    metric: Metric,
+    numbers: Mapping[str, int],
+    walked: np.ndarray,
+    groups: Mapping[str, Group],
+) -> dict[str, Any]:
+    """Everything about a model, as plain data; `numbers` are those of acquisitions on the page, `groups` the rows of
+    those that the user named."""
     steps = walks(seen.plan, seen.rows, walked)
     for i, mine in zip(walked, steps):
         if mine[-1].cost != seen.cost[i]:
@@ -29,11 +39,12 @@ def details(seen: Observed, metric: Metric, numbers: Mapping[str, int], walked: 
     calibration = CalibrationPicture({"": seen})
     stages, leaves = StagesPicture(seen).frame(), LeavesPicture(seen.plan)
     matrix = leaves.matrix
+    bins = [] if seen.rows.qid is not None and seen.plan.classes is None else calibration.frame()
     return {
         "summary": words[:3],
         "words": words[3 : 3 + MOST_WORDS],
         "more": max(0, len(words) - 3 - MOST_WORDS),
-        "purchases": _purchases(seen, steps),
+        "purchases": purchases(seen, steps),
         "byPath": seen.plan.charge == "path",
         "funnel": drawing.is_funnel,
         "boxes": drawing.frame(),
@@ -44,7 +55,11 @@ def details(seen: Observed, metric: Metric, numbers: Mapping[str, int], walked: 
             for by in ("label", "outcome")
             for picture in [SpendingPicture(seen, by)]
         ],
-        "calibration": {"axes": calibration.axes_names, "bins": calibration.frame()},
+        "calibration": {"axes": calibration.axes_names, "bins": bins, "gap": gap(bins) if bins else None},
+        "rates": rates(seen),
+        "right": right(seen),
+        "errors": errors(seen, metric),
+        "groups": fairness(seen, groups),
         "protocol": _protocol(seen),
         "prefixes": prefixes(seen.plan, metric, seen.rows),
         "walks": _packed(steps, numbers, seen),
@@ -69,33 +84,6 @@ def _protocol(seen: Observed) -> dict[str, Any] | None:
 
 def _interval(rate: tuple[float, float, float] | None) -> list[float] | None:
     return None if rate is None or rate[0] != rate[0] else list(rate)
-
-
-def _purchases(seen: Observed, steps: Sequence[Sequence[WalkStep]]) -> list[dict[str, Any]]:
-    """What is bought in which order: by node and with the share of rows that come there; where each row pays for its
-    own path, by acquisition as the walked rows met it."""
-    if seen.plan.charge == "learner":
-        return [
-            {
-                "buys": line["buys"],
-                "price": line["price"],
-                "total": line["total"],
-                "share": float(seen.visits[:, line["node"]].mean()),
-                "gain": None if line["gain"] != line["gain"] else line["gain"],
-            }
-            for line in seen.plan.purchases()
-        ]
-    met: dict[str, list[int]] = {}
-    for mine in steps:
-        for place, step in enumerate(mine):
-            for name in step.buys:
-                met.setdefault(name, []).append(place)
-    prices = seen.plan.costs.prices
-    lines = [
-        {"buys": [name], "price": prices[name], "total": None, "share": len(places) / len(steps), "gain": None}
-        for name, places in sorted(met.items(), key=lambda item: (float(np.mean(item[1])), -len(item[1])))
-    ]
-    return lines
 
 
 def _packed(steps: Sequence[Sequence[WalkStep]], numbers: Mapping[str, int], seen: Observed) -> dict[str, Any]:

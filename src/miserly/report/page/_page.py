@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -14,21 +14,30 @@ from miserly._display import web_asset
 from miserly.files import write_whole
 from miserly.report._runs import SavedRun
 from miserly.report.page._content import Content, Progress
+from miserly.report.page._groups import column_of
 
 SCRIPTS = (
     "figures.js",
     "tables.js",
     "frontier.js",
     "drawing.js",
-    "sections.js",
+    "money.js",
+    "order.js",
     "protocol.js",
     "walk.js",
+    "people.js",
+    "trust.js",
+    "more.js",
     "page.js",
 )
 
 
 def write_report(
-    runs: Sequence[SavedRun], path: str | Path, title: str = "What a budget buys", progress: Progress | None = None
+    runs: Sequence[SavedRun],
+    path: str | Path,
+    title: str = "What a budget buys",
+    progress: Progress | None = None,
+    groups: Mapping[str, Any] | None = None,
 ) -> None:
     """Write the page of one run, or of several methods on the same rows.
 
@@ -42,11 +51,15 @@ def write_report(
         The heading of the page.
     progress : callable or None, default=None
         Called as `progress(done, of)` as the work goes on.
+    groups : mapping of str to array-like of shape (n_rows,) or None, default=None
+        Columns by which rows are grouped, one value for each validation row, in order: the page shows what each group
+        pays and how often predictions about it are wrong. At most 12 groups; numbers with more values are cut into
+        quarters. None as a value: the feature of that name, where the run keeps it.
 
     Raises
     ------
     ValueError
-        If the runs do not fit together.
+        If the runs do not fit together, or a column does not fit the rows.
 
     Examples
     --------
@@ -60,7 +73,7 @@ def write_report(
     >>> "Two models" in Path("page.html").read_text(encoding="utf-8")
     True
     """
-    content = Content(runs, title, *(() if progress is None else (progress,)))
+    content = Content(runs, title, progress or (lambda done, of: None), _columns(runs, groups or {}))
     details = content.details()
     parts = {
         "title": escape(title),
@@ -73,6 +86,16 @@ def write_report(
     }
     page = re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _asset("page.html"))
     write_whole(path, page)
+
+
+def _columns(runs: Sequence[SavedRun], groups: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns to group by; those without values are features of the run."""
+    columns = dict(groups)
+    for name, values in groups.items():
+        if values is None:
+            plan = runs[0].front.points[0].model.plan_
+            columns[name] = column_of(runs[0].rows, name, plan.costs.features, plan.schema)
+    return columns
 
 
 def _asset(name: str) -> str:

@@ -2,8 +2,9 @@
 
 function planPicture(figure_, data, detail) {
   const boxes = detail.boxes;
-  if (detail.byPath) return purchasesPicture(figure_, data, detail);
-  const alike = detail.funnel && boxes.every((box) => box.share === boxes[0].share);
+  const everyone = detail.purchases.every((line) => line.share === 1);
+  if (detail.byPath || (boxes.length < 2 && !everyone)) return purchasesPicture(figure_, data, detail);
+  const alike = detail.funnel && everyone && boxes.every((box) => box.share === boxes[0].share);
   const [title, note, paint] = alike
     ? ["How the budget is spent", `Every row buys all of it; bars show what is paid by then, in ${data.unit}`, staircase]
     : detail.funnel
@@ -17,7 +18,7 @@ function planPicture(figure_, data, detail) {
 /** Where each row pays for its own path: which share of rows buys what. */
 function purchasesPicture(figure_, data, detail) {
   const lines = detail.purchases.slice(0, 16);
-  const names = (line) => some(line.buys, 3);
+  const names = (line) => line.name;
   figure_.show({
     title: "Which rows buy what",
     note: "Share of rows that buy it, in the order of purchase; rows differ",
@@ -79,7 +80,7 @@ function staircase(width, data, boxes) {
       draw("title", {}, box.buys.join(", "))));
     svg.append(words(0, top + 12, fits, "small"));
   });
-  svg.append(words(width, height - 6, `${figure(all)} in all, evaluation apart`, "tick", "end"));
+  svg.append(words(width, height - 6, `${figure(all)} in all, computing apart`, "tick", "end"));
   return svg;
 }
 
@@ -103,14 +104,27 @@ function funnel(width, data, boxes) {
   return svg;
 }
 
+/** Where boxes stand from left to right: at their places, but on one level never so near that words meet. */
+function apart(boxes, wide) {
+  const x = boxes.map((box) => box.place * wide);
+  for (const level of new Set(boxes.map((box) => box.level))) {
+    const here = boxes.filter((box) => box.level === level).sort((a, b) => a.place - b.place).map((box) => box.box);
+    const overlap = here.slice(1).reduce((sum, b, i) => sum + Math.max(0, 130 - (x[b] - x[here[i]])), 0);
+    x[here[0]] = Math.max(62, x[here[0]] - overlap / 2);
+    for (let i = 1; i < here.length; i++) x[here[i]] = Math.max(x[here[i]], x[here[i - 1]] + 130);
+  }
+  return x;
+}
+
 /** Nodes and ways; wider than its frame if there are many leaves. */
 function tree(width, data, boxes) {
   const depth = 1 + Math.max(...boxes.map((box) => box.level));
   const ends = boxes.filter((box) => box.passed === null && box.failed === null).length;
   const wide = Math.max(width, ends * 118);
   const step = 118;
-  const svg = canvas(wide, depth * step + 8);
-  const at = (box) => [box.place * wide, box.level * step + 36];
+  const across = apart(boxes, wide);
+  const svg = canvas(Math.max(wide, ...across.map((x) => x + 62)), depth * step + 8);
+  const at = (box) => [across[box.box], box.level * step + 36];
   for (const box of boxes)
     for (const [way, kind] of [["passed", "way"], ["failed", "way dashed"]]) {
       if (box[way] === null) continue;

@@ -45,6 +45,12 @@ class Figure {
     }).observe(this.frame);
   }
 
+  /** Paint at once in the width that there is now: what is printed does not wait to be measured. */
+  fit() {
+    this.width = Math.floor(this.frame.clientWidth) || this.width;
+    this.paintNow();
+  }
+
   /** Show a picture: {title, note, legend, label, paint}. Without `paint` the figure is put away. */
   show({ title = "", note = "", legend = [], label = "", paint = null }) {
     this.host.hidden = !paint;

@@ -2,7 +2,7 @@
 
 const data = JSON.parse(byId("main-data").textContent);
 const known = new Map();
-const state = { path: 0, stop: 0, row: 0, by: "label", detail: null, walkRow };
+const state = { path: 0, stop: 0, row: 0, by: "label", screen: "buys", detail: null, walkRow, pick };
 
 /** The details of a stop, read when they are first asked for. */
 function detailsOf(stop) {
@@ -10,50 +10,58 @@ function detailsOf(stop) {
   return known.get(stop);
 }
 
-/** What each section shows of a stop. */
-const SECTIONS = {
-  trade: (stop) => {
+/** What each screen shows of a stop. */
+const SCREENS = {
+  buys: (stop) => {
+    byId("verdict").replaceChildren(...sentence(stop.verdict));
     frontierPicture(figures.frontier, data, state, pick);
     showCompare(data, stop);
     showBill(data, stop);
+    showModels(data, state);
   },
-  order: (stop, detail) => showProtocol(data, detail),
-  plan: (stop, detail) => {
-    planPicture(figures.drawing, data, detail);
-    showWords(data, detail, stop);
-    showStages(data, detail);
-    showTiers(data, stop);
-  },
-  buys: (stop, detail) => showPurchases(data, detail, state),
-  pays: (stop, detail) => showSpending(data, detail, state),
-  walk: (stop, detail) => {
+  order: (stop, detail) => {
+    showOrder(data, detail, state);
     showRows(data, detail, state);
     showWalk(data, detail, detailsOf(data.blind), state);
   },
-  trust: (stop, detail) => showCalibration(data, detail, detailsOf(data.blind)),
-  models: () => showModels(data, state),
+  whom: (stop, detail) => showPeople(data, detail, state),
+  trust: (stop, detail) => showTrust(data, detail, detailsOf(data.blind), state),
+  more: (stop, detail) => showMore(data, detail, state),
 };
-const inView = new Set(["trade"]);
-let waiting = [];
+const NAMES = Object.keys(SCREENS);
+const tables = {};
+const figures = {};
 
-/** Show the stop: at once in what is on the screen, a little later, one by one, in the other sections. */
+/** Show the stop on the screen that is open; the others follow when they are opened. */
 function show() {
-  const stop = data.stops[state.stop];
   state.detail = detailsOf(state.stop);
-  document.documentElement.dataset.busy = "";
-  showDock(stop);
-  const names = Object.keys(SECTIONS);
-  names.filter((name) => inView.has(name)).forEach((name) => SECTIONS[name](stop, state.detail));
-  const begin = !waiting.length;
-  waiting = names.filter((name) => !inView.has(name));
-  if (begin) requestAnimationFrame(() => setTimeout(showNext)); // the screen first
+  showDock(data.stops[state.stop]);
+  SCREENS[state.screen](data.stops[state.stop], state.detail);
 }
 
-function showNext() {
-  const name = waiting.shift();
-  if (name) SECTIONS[name](data.stops[state.stop], state.detail);
-  if (waiting.length) setTimeout(showNext);
-  else delete document.documentElement.dataset.busy;
+/** One question at a time: the address says which, so that the back button and links work. */
+function openScreen(name, focus = false) {
+  state.screen = name;
+  for (const other of NAMES) byId(other).hidden = other !== name;
+  for (const tab of byId("tabs").children) {
+    if (tab.hash === `#${name}`) tab.setAttribute("aria-current", "page");
+    else tab.removeAttribute("aria-current");
+  }
+  const next = byId("tabs").children[NAMES.indexOf(name) + 1];
+  byId("onward").replaceChildren(...(next ? [make("a", { href: next.hash }, `Next: ${next.textContent} →`)] : []));
+  show();
+  if (!focus) return;
+  scrollTo(0, Math.min(scrollY, byId("tabs").offsetTop));
+  byId(`${name}-title`).focus({ preventScroll: true });
+}
+
+/** All questions one below the other, for paper. */
+function openAll() {
+  for (const name of NAMES) {
+    byId(name).hidden = false;
+    SCREENS[name](data.stops[state.stop], state.detail);
+  }
+  for (const each of Object.values(figures)) each.fit();
 }
 
 function showDock(stop) {
@@ -63,7 +71,6 @@ function showDock(stop) {
   slider.value = Math.max(0, place);
   slider.style.setProperty("--fill", `${(100 * Math.max(0, place)) / Math.max(1, path().length - 1)}%`);
   slider.setAttribute("aria-valuetext", `${figure(stop.cost.mean)} ${unit}: ${metric.name} ${figure(stop.quality)}`);
-  byId("verdict").replaceChildren(...sentence(stop.verdict));
   byId("quality").textContent = figure(stop.quality);
   byId("quality-half").textContent = stop.half === null ? "" : ` ± ${twoDigits(stop.half)}`;
   byId("cost").textContent = figure(stop.cost.mean);
@@ -74,7 +81,7 @@ function showDock(stop) {
   change.textContent = state.stop === data.blind ? "" : `${stop.lost > 0 ? (metric.greater ? "−" : "+") : metric.greater ? "+" : "−"}${twoDigits(size)}`;
   byId("change-half").textContent = state.stop === data.blind || stop.lostHalf === null ? "" : ` ± ${twoDigits(stop.lostHalf)}`;
   change.parentElement.className = noticeable && stop.lost > 0 ? "worse" : "";
-  byId("change-part").style.visibility = state.stop === data.blind ? "hidden" : "visible"; // keeps its place
+  for (const id of ["change-part", "times-part"]) byId(id).style.visibility = state.stop === data.blind ? "hidden" : "visible"; // keeps its place
   byId("verdict").className = noticeable && stop.lost > 0 ? "verdict warns" : "verdict";
   byId("times-name").textContent = stop.times !== null && stop.times < 1 ? "More expensive" : "Cheaper";
 }
@@ -147,11 +154,13 @@ function begin() {
     "Costs come from the plans' own ledger, as predict_cost gives them; ± is a 95 % jackknife interval over groups of rows. " +
     (unfinished.length ? `The sweep of ${unfinished.join(", ")} was interrupted. ` : "") + `Miserly ${data.version}.`;
   theme(0);
-  buildSections(data, pick, walkRow);
-  const watch = new IntersectionObserver((entries) => {
-    for (const entry of entries) inView[entry.isIntersecting ? "add" : "delete"](entry.target.id);
-  });
-  for (const name of Object.keys(SECTIONS)) watch.observe(byId(name));
+  for (const name of ["frontier", "drawing", "stages", "leaves", "tiers", "spending", "calibration", "gains"]) figures[name] = new Figure(byId(name), name);
+  buildMoney(data, pick);
+  buildOrder(data, pick);
+  buildWalk(data, walkRow);
+  buildPeople(data);
+  buildTrust(data);
+  buildMore(data, pick);
   const middle = data.chosen ?? path()[Math.floor(path().length / 2)];
   choosePath(Math.max(0, data.paths.findIndex((way) => way.stops.includes(middle))));
   state.stop = middle;
@@ -163,7 +172,14 @@ function begin() {
   });
   byId("most").addEventListener("change", (event) => { if (event.target.value !== "") pick(within(Number(event.target.value))); });
   for (const id of ["requests", "unit-price"]) byId(id).addEventListener("input", () => showBill(data, data.stops[state.stop]));
-  show();
+  const asked = () => (NAMES.includes(location.hash.slice(1)) ? location.hash.slice(1) : NAMES[0]);
+  addEventListener("hashchange", () => { if (location.hash !== "#main") openScreen(asked(), true); });
+  addEventListener("beforeprint", openAll);
+  addEventListener("afterprint", () => openScreen(state.screen));
+  matchMedia("print").addEventListener("change", ({ matches }) => (matches ? openAll() : openScreen(state.screen)));
+  history.scrollRestoration = "manual"; // the slider stays in view, whatever screen the address asks for
+  openScreen(asked());
+  scrollTo(0, 0);
 }
 
 begin();

@@ -2,23 +2,25 @@
 
 function showProtocol(data, detail) {
   const protocol = detail.protocol;
-  byId("order").hidden = !protocol;
+  byId("protocol").hidden = !protocol;
+  byId("order-lead").textContent = protocol ? protocol.headline : data.byQuery
+    ? "A list is ordered by scores, which no small tree of questions says: below is what its documents buy."
+    : "This model asks no question: below is what rows buy.";
   if (!protocol) return;
-  byId("order-lead").textContent = protocol.headline;
   byId("protocol").replaceChildren(
     make("h3", {}, "The protocol"),
     make("ul", { class: "protocol" }, protocolBranch(data, protocol, 0, "")),
+    ...(protocol.rates.length && !protocol.exact ? [make("details", {}, make("summary", {}, "How well the protocol does by itself"), ratesTable(protocol.rates))] : []),
   );
-  byId("rates").hidden = !protocol.rates.length;
-  tables.rates ??= new Table(byId("rates"), {
-    caption: "How well each class is found", open: 12,
-    columns: [
-      { key: "label", label: "Class", wide: true },
-      ...[["sensitivity", "Sensitivity"], ["specificity", "Specificity"], ["positive", "If predicted, true"], ["negative", "If not predicted, not"]]
-        .map(([key, label]) => ({ key, label, number: true, show: withInterval })),
-    ],
-  });
-  tables.rates.set(protocol.rates);
+}
+
+/** The rates of the protocol; those of the model stand under "Can I trust it?". */
+function ratesTable(rates) {
+  const names = ["Class", "Sensitivity", "Specificity", "Positive predictive value", "Negative predictive value"];
+  const lines = rates.map((r) => [r.label, ...["sensitivity", "specificity", "positive", "negative"].map((key) => withInterval(r[key]))]);
+  return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "How well the protocol does" },
+    make("table", { class: "plain-table" }, make("thead", {}, make("tr", {}, ...names.map((n, i) => make("th", { scope: "col", class: i ? "number" : null }, n)))),
+      make("tbody", {}, ...lines.map((line) => make("tr", {}, ...line.map((v, i) => make("td", { class: i ? "number" : null }, v)))))));
 }
 
 const withInterval = (rate) => (rate === null ? "" : `${(100 * rate[0]).toFixed(1)} % (${(100 * rate[1]).toFixed(1)} to ${(100 * rate[2]).toFixed(1)})`);

@@ -60,6 +60,12 @@ class Table {
     this.render();
   }
 
+  /** A sentence below the table. */
+  say(text) {
+    this.said = text;
+    this.count.textContent = text;
+  }
+
   set(rows) {
     this.rows = rows;
     this.render();
@@ -97,7 +103,7 @@ class Table {
     this.hideEmpty();
     this.more.hidden = rows.length <= this.open;
     this.more.textContent = this.all ? "Show fewer" : `Show all ${rows.length.toLocaleString("en-US")}`;
-    this.count.textContent = this.typed ? `${rows.length} of ${this.rows.length} match` : "";
+    this.count.textContent = this.typed ? `${rows.length} of ${this.rows.length} match` : this.said || "";
   }
 }
 

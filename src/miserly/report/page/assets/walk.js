@@ -11,6 +11,21 @@ function walkOf(data, stop, index) {
   }));
 }
 
+function buildWalk(data, walkRow) {
+  const rowButton = (row) => inline(String(row.row), `Walk row ${row.row}`, () => walkRow(row.index), row.here ? "true" : "false");
+  tables.rows = new Table(byId("rows"), {
+    caption: "Validation rows", filter: "Filter", open: 8,
+    columns: [
+      { key: "row", label: "Row", number: true, show: (v, row) => rowButton(row) },
+      ...(data.queries === null ? [] : [{ key: "query", label: "Query" }]),
+      { key: "label", label: "Label", number: data.classes === null, show: String },
+      { key: "answer", label: "Prediction", number: data.classes === null },
+      ...(data.classes === null ? [] : [{ key: "probability", label: "Probability", number: true }]),
+      { key: "cost", label: "Paid", number: true },
+    ],
+  });
+}
+
 function showRows(data, detail, state) {
   const queries = data.queries === null ? "" : ` of ${many(data.queries, "query", "queries")}`;
   byId("walk-lead").textContent =
