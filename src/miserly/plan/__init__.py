@@ -21,6 +21,11 @@ from miserly.plan._policy import PolicyPlan
 from miserly.plan._policy_arrays import Policy
 from miserly.plan._policy_walk import Offer as Offer
 from miserly.plan._policy_walk import PolicyWalk as PolicyWalk
+from miserly.plan._profile import Histogram as Histogram
+from miserly.plan._profile import Profile as Profile
+from miserly.plan._profile import Promise as Promise
+from miserly.plan._profile import predictions_and_scores as predictions_and_scores
+from miserly.plan._profile import quality_of as quality_of
 from miserly.plan._read import read_model as read_model
 from miserly.plan._rule import confidence_columns as confidence_columns
 from miserly.plan._rule import rule_value as rule_value

@@ -24,13 +24,14 @@ from miserly.plan._dictionary import KINDS, Trees
 from miserly.plan._file_checks import check_header, check_numbers, size_error
 from miserly.plan._node import Gate, Node
 from miserly.plan._policy_arrays import POLICY_TYPES, Policy, read_policy, write_policy
+from miserly.plan._profile import Profile, Promise
 from miserly.schema import Schema
 
 if TYPE_CHECKING:
     from miserly.plan._plan import Plan
 
 FORMAT = "miserly-plan"
-VERSION = 3  # 2: means, unavailable features, learned gates; 3: certificates and costs of mistakes
+VERSION = 4  # 2: means, unavailable features, learned gates; 3: certificates and costs of mistakes; 4: profiles
 RULE_TYPES = Trees.array_types
 NODE_PARTS = ("learners", "weights", "bias", "scale", "offset", "routing")
 
@@ -75,6 +76,8 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True):
     unavailable: list[str] = []
     error_costs: list[list[float]] | None = None
     certificate: dict[str, Any] | None = None
+    profile: dict[str, Any] | None = None
+    promise: dict[str, Any] | None = None
 
 
 def save_plan(plan: Plan, path: str | Path) -> None:
@@ -148,6 +151,8 @@ def read_plan(file: Any, path: str) -> Plan:
             shares=arrays["shares"] if header.has_shares else None,
             error_costs=header.error_costs,  # type: ignore[arg-type]
             certificate=None if header.certificate is None else msgspec.convert(header.certificate, Certificate),
+            profile=None if header.profile is None else msgspec.convert(header.profile, Profile),
+            promise=None if header.promise is None else msgspec.convert(header.promise, Promise),
         )
     except (KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
         raise PlanFileError(f"The plan file '{path}' does not fit together: {short(error)}") from error
@@ -173,6 +178,8 @@ def write_plan(plan: Plan, file: Any) -> None:
         unavailable=list(plan.unavailable),
         error_costs=None if plan.error_costs is None else plan.error_costs.tolist(),
         certificate=None if plan.certificate is None else asdict(plan.certificate),
+        profile=None if plan.profile is None else asdict(plan.profile),
+        promise=None if plan.promise is None else asdict(plan.promise),
     )
     arrays: dict[str, NDArray[Any]] = {f"dictionary.{k}": v for k, v in plan.dictionary.arrays().items()}
     arrays["prior"] = plan.prior

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
@@ -22,6 +22,7 @@ from miserly.plan import _menu_file
 from miserly.plan._certificate import Figure
 from miserly.plan._frozen import Frozen, frozen
 from miserly.plan._plan import Plan
+from miserly.plan._profile import Promise
 from miserly.plan._run import Run
 from miserly.plan._validation import as_matrix
 from miserly.plan._walk import ListWalk, Walk
@@ -153,7 +154,8 @@ class Menu(Frozen):
             for j, cap in enumerate(tried):
                 run = whole if cap >= plan.tables.most_expensive else plan.run(X, qid, cap)
                 table[:, i, j] = quality(plan, run), run.cost.mean()
-        return cls(tuple(plans), np.array(tried), table[0], table[1], tuple(names), metric)
+        promised = [replace(p, promise=Promise.of(p, run)) if len(run.cost) else p for p, run in zip(plans, runs)]
+        return cls(tuple(promised), np.array(tried), table[0], table[1], tuple(names), metric)
 
     def certified(
         self,

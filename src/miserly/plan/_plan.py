@@ -26,6 +26,7 @@ from miserly.plan._mistakes import as_error_costs, least_expected
 from miserly.plan._node import EXIT, Gate, Node
 from miserly.plan._onnx_model import to_onnx
 from miserly.plan._pictures import draw
+from miserly.plan._profile import Profile, Promise
 from miserly.plan._rule import n_inputs
 from miserly.plan._run import Run, run, stages
 from miserly.plan._shortcut import brief
@@ -78,6 +79,10 @@ class Plan(Frozen):
         cost is predicted, otherwise the most probable.
     certificate : Certificate, optional
         What was shown about the plan; see `certified`.
+    profile : Profile, optional
+        What the training rows looked like, to notice drift.
+    promise : Promise, optional
+        What the plan did on validation rows; see `with_promise`.
 
     Examples
     --------
@@ -107,6 +112,8 @@ class Plan(Frozen):
     shares: NDArray[np.float64] | None = None
     error_costs: NDArray[np.float64] | None = None
     certificate: Certificate | None = None
+    profile: Profile | None = None
+    promise: Promise | None = None
 
     def __post_init__(self) -> None:
         if "categories" in self.notes:  # where estimators and older files leave them
@@ -373,7 +380,7 @@ class Plan(Frozen):
             replace(node, gate=gate) if node.gate.kind == "open" and self._sells_more(k) else node
             for k, node in enumerate(self.nodes)
         ]
-        return replace(self, nodes=tuple(nodes), certificate=None)
+        return replace(self, nodes=tuple(nodes), certificate=None, promise=None)
 
     def with_error_costs(self, error_costs: Any) -> Plan:
         """The plan that predicts what is expected to cost least.
@@ -384,7 +391,7 @@ class Plan(Frozen):
             What predictions cost, in the unit of the prices, 0 or more: rows are true classes, columns predictions, in
             the order of `classes`. None: the most probable class is predicted again.
         """
-        return replace(self, error_costs=error_costs, certificate=None)
+        return replace(self, error_costs=error_costs, certificate=None, promise=None)
 
     def certified(
         self,
@@ -432,13 +439,29 @@ class Plan(Frozen):
         """The plan with what training rows say about values that a row does not buy: the means of the columns, or which
         share of the rows goes left at each split. Unlike the rest of a plan this is not compared by `==`."""
         matrix = as_matrix(X, self.costs.features, self.costs.named, self.schema)
-        return replace(self, **background(self.dictionary, matrix))
+        profile = Profile.of(self.costs.features, self.used_features, matrix)
+        return replace(self, profile=profile, **background(self.dictionary, matrix))
+
+    def with_promise(self, X: Any, y: Any = None, qid: Any = None) -> Plan:
+        """The plan with what it does on validation rows, which `miserly serve` and `miserly monitor` compare with what
+        comes later. Not compared by `==`.
+
+        Parameters
+        ----------
+        X : array or frame, rows × features
+            Rows that the plan was not fitted on.
+        y : array, optional
+            Their labels or numbers, for the quality.
+        qid : array, optional
+            The query of each row.
+        """
+        return replace(self, promise=Promise.of(self, self.run(X, qid), y))
 
     def truncate(self, budget: float) -> Plan:
         """The plan without what a budget leaves out of it: it answers as `predict(budget=budget)` does."""
         if self.charge == "path":
             raise ValueError("Under charge='path' a budget is kept split by split. Use predict(X, budget=...).")
-        return replace(truncated(self, _limit(budget)), certificate=None)
+        return replace(truncated(self, _limit(budget)), certificate=None, promise=None)
 
     # ---- words, pictures, files -------------------------------------------------------------------------------
 
