@@ -72,6 +72,8 @@ class OnDemand:
         The menu that it runs, if it is one.
     spend_cap : SpendCap or None
         The cap, if there is one.
+    watch : callable or None
+        Gets the values that each row of `apredict` and `predict_many` bought or was given, by feature.
 
     Examples
     --------
@@ -112,6 +114,7 @@ class OnDemand:
         self._workers = Workers(clock, self._till)
         self._has_evaluation = any(max(p.costs.evaluation_prices(len(p.dictionary)), default=0.0) > 0 for p in plans)
         self._most_paid = max(p.tables.most_expensive for p in plans)
+        self.watch: Callable[[Mapping[str, float]], None] | None = None
         for p in plans:
             _warm_up(p)
 
@@ -157,6 +160,7 @@ class OnDemand:
         """
         session = self._session(row, budget, given)
         await self._adrive(Request([session], session.began, self._now, deadline))
+        self._show([session])
         return session.answer()
 
     def predict_many(
@@ -187,7 +191,13 @@ class OnDemand:
         began = self._now()
         sessions = [self._session(row, budget, known) for row, known in _each(rows, given)]
         self._drive(Request(sessions, began, self._now, deadline))
+        self._show(sessions)
         return [session.answer() for session in sessions]
+
+    def _show(self, sessions: Iterable[Session]) -> None:
+        if self.watch is not None:
+            for session in sessions:
+                self.watch(session.values)
 
     def rank(
         self,

@@ -52,6 +52,11 @@ class Session:
         self._walk = walk
 
     @property
+    def values(self) -> Mapping[str, float]:
+        """The values that came so far, by feature."""
+        return self._values
+
+    @property
     def lacks_free(self) -> bool:
         """Whether something failed that was to be free."""
         return self._reason is not None

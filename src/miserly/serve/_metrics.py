@@ -17,7 +17,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from miserly.runtime import Answer, Call, SpendCap
 from miserly.serve._body import Bodies
 from miserly.serve._routing import Router
-from miserly.serve._runner_pool import RunnerPool
+from miserly.serve._runner_pool import ActivePlan, RunnerPool
 
 SECONDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 MOST_VERSIONS = 16  # versions whose figures are shown
@@ -170,6 +170,7 @@ class Telemetry:
             said = "Rows that shadows answered beside: same, other, failed, skipped"
             yield _counts("shadow_answers", said, ("version", "shadow", "compared"), self.router.compared)
             yield _counts("shadow_cost_priced", "What shadows cost", ("shadow",), self.router.shadow_cost)
+        yield from _drift(self._pool.active)
         yield CounterMetricFamily("miserly_cost_priced", "What the rows cost, in the plan's unit", self._priced)
         yield CounterMetricFamily("miserly_cost_measured_seconds", "What the calls for them took", self._measured)
         yield CounterMetricFamily("miserly_cost_paid", "What calls really cost, where that is counted", self._paid)
@@ -230,6 +231,22 @@ def _by_version(tallies: Mapping[str, VersionTally]) -> Iterator[Metric]:
     yield _counts("version_confidence", "Sum of the largest probabilities, by version", ("version",), sums)
 
 
+def _drift(active: ActivePlan) -> Iterator[Metric]:
+    watch, version = active.drift, active.version
+    changes = {(version, change.feature): change for change in watch.changes()}
+    labels = ("version", "feature")
+    said = "Population stability index against the training rows: 0.1 moderate, 0.25 large"
+    yield _gauges("feature_drift", said, labels, {key: change.stability for key, change in changes.items()})
+    said = "Share of missing values less that of the training rows"
+    yield _gauges("feature_missing_change", said, labels, {key: change.missing for key, change in changes.items()})
+    index = watch.score_change()
+    said = "Population stability index of scores against the validation rows"
+    yield _gauges("score_drift", said, "version", {} if index is None else {version: index})
+    said = "What rows cost for which a mean was promised"
+    yield _counts("cost_compared", said, ("version",), {version: watch.cost_compared})
+    yield _counts("cost_promised", "What was promised for them", ("version",), {version: watch.cost_promised})
+
+
 def _times(name: str, text: str, label: str, times: dict[str, Times]) -> Metric:
     family = HistogramMetricFamily(f"miserly_{name}", text, labels=[label])
     for key, found in times.items():
@@ -237,8 +254,8 @@ def _times(name: str, text: str, label: str, times: dict[str, Times]) -> Metric:
     return family
 
 
-def _gauges(name: str, text: str, label: str, values: Mapping[str, float]) -> Metric:
-    family = GaugeMetricFamily(f"miserly_{name}", text, labels=[label])
+def _gauges(name: str, text: str, label: str | tuple[str, ...], values: Mapping[Any, float]) -> Metric:
+    family = GaugeMetricFamily(f"miserly_{name}", text, labels=[label] if isinstance(label, str) else label)
     for key, value in values.items():
-        family.add_metric([key], float(value))
+        family.add_metric([key] if isinstance(key, str) else list(key), float(value))
     return family

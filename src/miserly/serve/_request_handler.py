@@ -108,6 +108,7 @@ class RequestHandler:
             active.check.features(asked.features)
             row = await self._row(active, asked.row, "row", until)
             answer = await self._answer(active, row, budget, until, asked.features)
+            self._look(active, row)
             sent = self._encode(prediction(answer, active.version))
             delay = self._now() - arrived - min(answer.elapsed, answer.measured)
         except Exception as error:
@@ -120,7 +121,9 @@ class RequestHandler:
             answer, active.version, lambda other: self._answer(other, row, budget, None, asked.features)
         )
         note(version=active.version, rows=1, cost=answer.cost, stopped=answer.stopped, value=_plain(answer.value))
-        self._count([answer], active)
+        if answer.probabilities is not None:
+            note(confidence=float(answer.probabilities.max()))
+        self._count([answer], active, budget)
         self._telemetry.request("/v1/predict", 200, self._now() - arrived)
         return sent
 
@@ -135,6 +138,8 @@ class RequestHandler:
             rows = await self._rows(active, asked, until)
             left = None if until is None else max(0.0, until - self._now())
             answers = await self._beside(lambda: active.runner.predict_many(rows, budget, left))
+            for row in rows:
+                self._look(active, row)
         except Exception as error:
             self._note_error(pool, active, error)
             raise
@@ -142,7 +147,7 @@ class RequestHandler:
             pool.end(active)
             self._pool.admission.leave(None)
         note(version=active.version, rows=len(rows), cost=math.fsum(answer.cost for answer in answers))
-        self._count(answers, active)
+        self._count(answers, active, budget)
         return answers, active
 
     async def infer(self, body: bytes, headers: Headers, arrived: float, waited: float) -> bytes:
@@ -198,7 +203,7 @@ class RequestHandler:
             pool.end(active)
             self._pool.admission.leave(None)
         note(version=active.version, rows=len(documents), cost=ranked.cost)
-        self._count(ranked.answers, active)
+        self._count(ranked.answers, active, budget)
         self._telemetry.request("/v1/rank", 200, self._now() - arrived)
         return sent
 
@@ -226,9 +231,15 @@ class RequestHandler:
         self._telemetry.request("/v1/next", 200, self._now() - arrived)
         return sent
 
-    def _count(self, answers: Sequence[Answer], active: ActivePlan) -> None:
+    def _look(self, active: ActivePlan, row: Any) -> None:
+        """Let the watch of drift look at a row that came with its features."""
+        if active.has_rows_at_hand and row is not UNREAD and active.drift.takes_row:
+            active.drift.row(row)
+
+    def _count(self, answers: Sequence[Answer], active: ActivePlan, budget: float | None) -> None:
         """Rows were answered: into the metrics and, where extractors were called, into the trace."""
         self._telemetry.answers(answers, active.version)
+        active.drift.answers(answers, budget)
         if not active.has_rows_at_hand and self._tracing.is_on:
             self._tracing.calls(answers)
 

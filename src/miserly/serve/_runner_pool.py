@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import perf_counter
 
 from miserly.plan import Menu, Plan, content_hash
 from miserly.runtime import REAL, Clock, Extractor, OnDemand, SpendCap, readers
 from miserly.serve._admission import Admission
+from miserly.serve._drift import DriftWatch
 from miserly.serve._rollout import Canary, check_canaries, check_compatible
 from miserly.serve._rows import RowCheck
 
@@ -46,8 +47,15 @@ class ActivePlan:
         self.runner = OnDemand(plan, known, clock=clock, spend_cap=spend_cap)
         self.plan, self.menu = self.runner.plan, self.runner.menu
         self.version = content_hash(plan)
+        self.drift = DriftWatch(plan)
+        if not self.has_rows_at_hand:
+            self.runner.watch = self._look
         self.in_flight = self.n_errors = 0
         self.is_retired = False
+
+    def _look(self, values: Mapping[str, float]) -> None:
+        if self.drift.takes_row:
+            self.drift.row(values)
 
 
 class RunnerPool:
