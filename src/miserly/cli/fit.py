@@ -49,7 +49,10 @@ def fit(
         extra["eval_set"] = (watched.X, watched.y, watched.qid)[: 3 if "qid" in extra else 2]
     with waiting("fitting", quiet=as_json):
         model.fit(table.X, table.y, **extra)
-    with_schema(model, table).plan_.save(out)
+    plan = with_schema(model, table).plan_
+    if watched is not None:
+        plan = plan.with_promise(watched.X, watched.y, watched.qid)
+    plan.save(out)
     summary = {
         "plan": str(out),
         "rounds": getattr(model, "n_iter_", None),

@@ -100,7 +100,8 @@ def frontier(
             chosen = judge.pareto()[-1]
         chosen = next((p for p, q in zip(front.points, judge.points) if q is chosen), None)
         for point in front.points:
-            with_schema(point.model, tables[0])
+            plan = with_schema(point.model, tables[0]).plan_
+            point.model.plan_ = plan.with_promise(tables[1].X, tables[1].y, tables[1].qid)
         _write(front, data[1], out, chosen, tables[0].schema)
     _report(front, out, chosen, failed, as_json)
 

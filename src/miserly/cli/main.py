@@ -15,6 +15,7 @@ from miserly.cli.frontier import frontier
 from miserly.cli.import_model import import_model
 from miserly.cli.init import init
 from miserly.cli.methods import methods
+from miserly.cli.monitor import monitor
 from miserly.cli.next import next_purchase
 from miserly.cli.predict import predict
 from miserly.cli.profile import profile
@@ -45,6 +46,7 @@ COMMANDS = (
     report,
     profile,
     serve,
+    monitor,
     reproduce,
     warmup,
 )

@@ -110,17 +110,25 @@ def _from_price_file(costs: Path | None) -> dict[str, Any]:
         return {}  # reading the prices says so
 
 
-def scan(path: Path, arguments: TableArguments, **more: Any) -> Any:
-    """A table with its problems."""
-    from miserly.datasets import FileFormat, Roles, scan_table
+def scan_options(arguments: TableArguments) -> tuple[Any, Any, tuple[Any, Any, Any]]:
+    """The roles of columns, what is known about the file, and the rules of its cells."""
+    from miserly.datasets import FileFormat, Roles
 
     names = {name: arguments.roles.get(name) for name in ROLES}
     text = {("separator" if name == "sep" else name): value for name, value in arguments.text.items()}
     if text.get("separator") in ("\\t", "tab"):
         text["separator"] = "\t"
-    types = {} if "schema" in more else arguments.types
     rules = (arguments.missing, arguments.not_missing, arguments.limits)
-    found = scan_table(path, Roles(**names, drop=arguments.drop), FileFormat(**text), types=types, rules=rules, **more)
+    return Roles(**names, drop=arguments.drop), FileFormat(**text), rules
+
+
+def scan(path: Path, arguments: TableArguments, **more: Any) -> Any:
+    """A table with its problems."""
+    from miserly.datasets import scan_table
+
+    roles, form, rules = scan_options(arguments)
+    types = {} if "schema" in more else arguments.types
+    found = scan_table(path, roles, form, types=types, rules=rules, **more)
     if arguments.units and found.table.schema is not None and "schema" not in more:
         columns = tuple(replace(c, unit=arguments.units.get(c.name, c.unit)) for c in found.table.schema.columns)
         found.table = replace(found.table, schema=replace(found.table.schema, columns=columns))

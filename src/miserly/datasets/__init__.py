@@ -2,17 +2,21 @@
 readers of tables: LETOR, CSV, Parquet, data frames."""
 
 from miserly.datasets._dataset import Dataset
+from miserly.datasets._dialect import find_dialect as find_dialect
 from miserly.datasets._frames import from_frame, read_parquet
 from miserly.datasets._hospital import hospital_csv
 from miserly.datasets._letor import read_letor
 from miserly.datasets._problems import TableError, TableProblem
 from miserly.datasets._problems import did_you_mean as did_you_mean
 from miserly.datasets._raw import FileFormat as FileFormat
+from miserly.datasets._raw import format_suffix as format_suffix
 from miserly.datasets._raw import is_letor as is_letor
 from miserly.datasets._raw import raw_table as raw_table
+from miserly.datasets._raw import raw_frame as raw_frame
 from miserly.datasets._reading import Roles as Roles
 from miserly.datasets._reading import Scan as Scan
 from miserly.datasets._reading import read_table
+from miserly.datasets._reading import scan_raw as scan_raw
 from miserly.datasets._reading import scan_table as scan_table
 from miserly.datasets._registry import NAMES, load
 from miserly.datasets._splitting import split_table

@@ -174,20 +174,22 @@ def scan_table(
     if format_suffix(path) not in READERS:
         raise unknown_suffix(path)
     raw = raw_table(path, form or FileFormat())
-    scan = _scan(raw, roles, features, types or {}, rules, schema)
+    scan = scan_raw(raw, roles, features, types or {}, rules, schema)
     if scan.problems and raw.is_quick:  # read it again, for the numbers of lines
-        scan = _scan(raw_text(path, form or FileFormat(), False), roles, features, types or {}, rules, schema)
+        scan = scan_raw(raw_text(path, form or FileFormat(), False), roles, features, types or {}, rules, schema)
     return scan
 
 
-def _scan(
+def scan_raw(
     raw: RawTable,
     roles: Roles,
-    features: Sequence[str] | None,
-    types: Mapping[str, str],
-    rules: tuple[Iterable[str], Iterable[str], Any],
-    schema: Schema | None,
+    features: Sequence[str] | None = None,
+    types: Mapping[str, str] | None = None,
+    rules: tuple[Iterable[str], Iterable[str], Any] = ((), (), "value"),
+    schema: Schema | None = None,
 ) -> Scan:
+    """The table of cells that were read already, with its problems."""
+    types = types or {}
     cell_rules = schema.rules if schema is not None else _rules(raw, *rules)
     if schema is not None and raw.decimal != cell_rules.decimal:
         cell_rules = replace(cell_rules, decimal=raw.decimal)  # type: ignore[arg-type]  # this file's own mark

@@ -22,8 +22,8 @@ from miserly.plan._policy_arrays import Policy
 from miserly.plan._policy_walk import Offer as Offer
 from miserly.plan._policy_walk import PolicyWalk as PolicyWalk
 from miserly.plan._profile import Histogram as Histogram
-from miserly.plan._profile import Profile as Profile
 from miserly.plan._profile import Promise as Promise
+from miserly.plan._profile import TrainingProfile as TrainingProfile
 from miserly.plan._profile import predictions_and_scores as predictions_and_scores
 from miserly.plan._profile import quality_of as quality_of
 from miserly.plan._read import read_model as read_model

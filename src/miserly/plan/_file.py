@@ -24,7 +24,7 @@ from miserly.plan._dictionary import KINDS, Trees
 from miserly.plan._file_checks import check_header, check_numbers, size_error
 from miserly.plan._node import Gate, Node
 from miserly.plan._policy_arrays import POLICY_TYPES, Policy, read_policy, write_policy
-from miserly.plan._profile import Profile, Promise
+from miserly.plan._profile import Promise, TrainingProfile
 from miserly.schema import Schema
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def read_plan(file: Any, path: str) -> Plan:
             shares=arrays["shares"] if header.has_shares else None,
             error_costs=header.error_costs,  # type: ignore[arg-type]
             certificate=None if header.certificate is None else msgspec.convert(header.certificate, Certificate),
-            profile=None if header.profile is None else msgspec.convert(header.profile, Profile),
+            profile=None if header.profile is None else msgspec.convert(header.profile, TrainingProfile),
             promise=None if header.promise is None else msgspec.convert(header.promise, Promise),
         )
     except (KeyError, ValueError, TypeError, IndexError, OverflowError) as error:

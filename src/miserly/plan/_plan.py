@@ -26,7 +26,7 @@ from miserly.plan._mistakes import as_error_costs, least_expected
 from miserly.plan._node import EXIT, Gate, Node
 from miserly.plan._onnx_model import to_onnx
 from miserly.plan._pictures import draw
-from miserly.plan._profile import Profile, Promise
+from miserly.plan._profile import Promise, TrainingProfile
 from miserly.plan._rule import n_inputs
 from miserly.plan._run import Run, run, stages
 from miserly.plan._shortcut import brief
@@ -79,7 +79,7 @@ class Plan(Frozen):
         cost is predicted, otherwise the most probable.
     certificate : Certificate, optional
         What was shown about the plan; see `certified`.
-    profile : Profile, optional
+    profile : TrainingProfile, optional
         What the training rows looked like, to notice drift.
     promise : Promise, optional
         What the plan did on validation rows; see `with_promise`.
@@ -112,7 +112,7 @@ class Plan(Frozen):
     shares: NDArray[np.float64] | None = None
     error_costs: NDArray[np.float64] | None = None
     certificate: Certificate | None = None
-    profile: Profile | None = None
+    profile: TrainingProfile | None = None
     promise: Promise | None = None
 
     def __post_init__(self) -> None:
@@ -439,7 +439,7 @@ class Plan(Frozen):
         """The plan with what training rows say about values that a row does not buy: the means of the columns, or which
         share of the rows goes left at each split. Unlike the rest of a plan this is not compared by `==`."""
         matrix = as_matrix(X, self.costs.features, self.costs.named, self.schema)
-        profile = Profile.of(self.costs.features, self.used_features, matrix)
+        profile = TrainingProfile.of(self.costs.features, self.used_features, matrix)
         return replace(self, profile=profile, **background(self.dictionary, matrix))
 
     def with_promise(self, X: Any, y: Any = None, qid: Any = None) -> Plan:
@@ -451,11 +451,11 @@ class Plan(Frozen):
         X : array or frame, rows × features
             Rows that the plan was not fitted on.
         y : array, optional
-            Their labels or numbers, for the quality.
+            Their labels or numbers, for the quality (not of rankings).
         qid : array, optional
             The query of each row.
         """
-        return replace(self, promise=Promise.of(self, self.run(X, qid), y))
+        return replace(self, promise=Promise.of(self, self.run(X, qid), None if qid is not None else y))
 
     def truncate(self, budget: float) -> Plan:
         """The plan without what a budget leaves out of it: it answers as `predict(budget=budget)` does."""

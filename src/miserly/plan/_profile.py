@@ -97,7 +97,7 @@ class Histogram:
 
 
 @dataclass(frozen=True)
-class Profile:
+class TrainingProfile:
     """The training rows of a plan: a histogram of each feature that it may look at.
 
     Parameters
@@ -110,8 +110,8 @@ class Profile:
     Examples
     --------
     >>> import numpy as np
-    >>> from miserly.plan import Profile
-    >>> Profile.of(["age"], [0], np.array([[50.0], [60.0], [np.nan]])).features[0].missing
+    >>> from miserly.plan import TrainingProfile
+    >>> TrainingProfile.of(["age"], [0], np.array([[50.0], [60.0], [np.nan]])).features[0].missing
     0.33333333333333337
     """
 
@@ -119,7 +119,7 @@ class Profile:
     features: tuple[Histogram, ...]
 
     @classmethod
-    def of(cls, names: Sequence[str], used: Iterable[int], X: Array) -> Profile:
+    def of(cls, names: Sequence[str], used: Iterable[int], X: Array) -> TrainingProfile:
         """The profile of some rows."""
         rows = X[:: max(1, -(-len(X) // MOST_ROWS))]
         return cls(len(rows), tuple(Histogram.of(names[f], rows[:, f]) for f in used))

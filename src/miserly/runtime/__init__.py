@@ -9,6 +9,8 @@ from miserly.runtime._clock import Clock, VirtualClock
 from miserly.runtime._extractor import Extractor, Pair, extractor
 from miserly.runtime._extractor_set import did_you_mean as did_you_mean
 from miserly.runtime._extractor_set import readers
+from miserly.runtime._monitor import Finding, compare_log, compare_rows
+from miserly.runtime._monitor import expected as expected
 from miserly.runtime._profiling import Profile, profile
 from miserly.runtime._redis_cache import RedisCache
 from miserly.runtime._runner import OnDemand
@@ -23,6 +25,7 @@ __all__ = [
     "Candidate",
     "Clock",
     "Extractor",
+    "Finding",
     "OnDemand",
     "Pair",
     "Profile",
@@ -33,6 +36,8 @@ __all__ = [
     "Spent",
     "VirtualClock",
     "advise",
+    "compare_log",
+    "compare_rows",
     "extractor",
     "profile",
     "readers",

@@ -4,15 +4,15 @@ somebody looks."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.plan import Histogram, Menu, Plan, Promise
-from miserly.runtime import Answer
+from miserly.plan import Histogram, Menu, Plan
+from miserly.runtime import Answer, expected
 from miserly.schema import Schema
 
 PAUSE = 0.01  # seconds between rows that are looked at: a hundred a second say enough, and take 1 % of a core at most
@@ -21,14 +21,6 @@ FEWEST = 100  # rows before anything is said
 BOUGHT = 0.95  # share of rows that must have a feature: of one that only some rows buy, the rows are selected
 MOST_FEATURES = 50  # shown, those first that changed most
 REMEMBERED = 1024
-
-
-class Expected(NamedTuple):
-    """What an answer under some budget is compared with: the number of the plan, its promise, its mean cost."""
-
-    number: int
-    promise: Promise | None
-    cost: float | None
 
 
 class Changed(NamedTuple):
@@ -49,7 +41,6 @@ class DriftWatch:
     """
 
     def __init__(self, model: Plan | Menu) -> None:
-        self._menu = model if isinstance(model, Menu) else None
         self._plans = list(model.plans) if isinstance(model, Menu) else [model]
         costs = self._plans[0].costs
         self._schema = self._plans[0].schema or Schema.of_names(costs.features)
@@ -62,7 +53,7 @@ class DriftWatch:
         self._scores: dict[int, list[float]] = {}
         self.n_rows, self._next = 0.0, 0.0
         self.cost_compared = self.cost_promised = 0.0
-        self.expected = lru_cache(REMEMBERED)(self._expected)
+        self.expected = lru_cache(REMEMBERED)(partial(expected, model))
 
     @property
     def takes_row(self) -> bool:
@@ -96,16 +87,6 @@ class DriftWatch:
                 counts[promise.score.bin(_score(answer))] += 1
                 if sum(counts) >= WINDOW:
                     self._scores[number] = [n / 2 for n in counts]
-
-    def _expected(self, budget: float | None) -> Expected:
-        """Scores under a cap that cuts into a plan are not compared: they were not measured."""
-        if self._menu is not None:
-            choice = self._menu.choose(budget)
-            promise = choice.plan.promise if choice.cap >= choice.plan.tables.most_expensive else None
-            return Expected(choice.number, promise, choice.cost)
-        plan = self._plans[0]
-        promise = plan.promise if budget is None or budget >= plan.tables.most_expensive else None
-        return Expected(0, promise, None if promise is None else promise.cost)
 
     def changes(self) -> list[Changed]:
         """How features changed, the most changed first; nothing while there are few rows."""

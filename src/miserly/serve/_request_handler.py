@@ -120,7 +120,14 @@ class RequestHandler:
         self._router.compare(
             answer, active.version, lambda other: self._answer(other, row, budget, None, asked.features)
         )
-        note(version=active.version, rows=1, cost=answer.cost, stopped=answer.stopped, value=_plain(answer.value))
+        note(
+            version=active.version,
+            rows=1,
+            budget=budget,
+            cost=answer.cost,
+            stopped=answer.stopped,
+            value=_plain(answer.value),
+        )
         if answer.probabilities is not None:
             note(confidence=float(answer.probabilities.max()))
         self._count([answer], active, budget)
@@ -146,7 +153,7 @@ class RequestHandler:
         finally:
             pool.end(active)
             self._pool.admission.leave(None)
-        note(version=active.version, rows=len(rows), cost=math.fsum(answer.cost for answer in answers))
+        note(version=active.version, rows=len(rows), budget=budget, cost=math.fsum(answer.cost for answer in answers))
         self._count(answers, active, budget)
         return answers, active
 
@@ -202,7 +209,7 @@ class RequestHandler:
         finally:
             pool.end(active)
             self._pool.admission.leave(None)
-        note(version=active.version, rows=len(documents), cost=ranked.cost)
+        note(version=active.version, rows=len(documents), budget=budget, cost=ranked.cost)
         self._count(ranked.answers, active, budget)
         self._telemetry.request("/v1/rank", 200, self._now() - arrived)
         return sent

@@ -81,7 +81,7 @@ class Tracing:
             if span.is_recording():
                 facts = FACTS.get() or {}
                 for key, value in facts.items():
-                    if key != "value":
+                    if key != "value" and value is not None:
                         span.set_attribute(RENAMED.get(key, f"miserly.{key}"), value)
                 if facts.get("status", 0) >= 500:
                     span.set_status(trace.StatusCode.ERROR)
