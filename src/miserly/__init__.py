@@ -58,10 +58,12 @@ _HOME = {
 _PACKAGES = (
     "runtime",
     "baselines",
+    "batch",
     "checks",
     "costs",
     "datasets",
     "distributed",
+    "integrations",
     "metrics",
     "plan",
     "report",

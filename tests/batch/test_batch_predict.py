@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import miserly as ms
-from miserly.batch import FileBlocks, Task, open_output, predict_file
+from miserly.batch import FileBlocks, FileTask, open_output, predict_file
 from miserly.cli.main import cli
 from miserly.datasets import Roles, TableError, read_table
 from miserly.plan import Menu, load_plan
@@ -46,7 +46,7 @@ def folder(tmp_path_factory):
 
 def streamed(folder, name="rows.csv", model="a.plan", size=3000, **how):
     out = folder / "out.csv"
-    task = Task((folder / model).read_bytes(), Roles(id="name", drop=("y",)), id_name="name", **how.pop("task", {}))
+    task = FileTask((folder / model).read_bytes(), Roles(id="name", drop=("y",)), id_name="name", **how.pop("task", {}))
     with open_output(out, None) as write:
         result = predict_file(task, folder / name, write, size=size, **how)
     return out.read_text(encoding="utf-8"), result
@@ -106,7 +106,7 @@ def test_parquet_in_and_out(folder):
     kinds = [rows.schema.word("kind", code) for code in rows.X[:, 1]]
     frame = pa.table({"name": rows.ids.tolist(), "a": rows.X[:, 0], "kind": kinds, "b": rows.X[:, 2]})
     pq.write_table(frame, folder / "rows.parquet")
-    task = Task((folder / "a.plan").read_bytes(), Roles(id="name"), proba=True, id_name="name")
+    task = FileTask((folder / "a.plan").read_bytes(), Roles(id="name"), proba=True, id_name="name")
     with open_output(folder / "out.parquet", None) as write:
         result = predict_file(task, folder / "rows.parquet", write)
     found = pq.read_table(folder / "out.parquet")

@@ -1,7 +1,7 @@
 """Predictions of whole files in bounded memory, in one process, several, or on a cluster."""
 
 from miserly.batch._blocks import FileBlocks
-from miserly.batch._predict import BatchResult, Task, open_output, predict_file
+from miserly.batch._predict import BatchResult, FileTask, open_output, predict_file
 from miserly.batch._predict import answers as answers
 
-__all__ = ["BatchResult", "FileBlocks", "Task", "open_output", "predict_file"]
+__all__ = ["BatchResult", "FileBlocks", "FileTask", "open_output", "predict_file"]

@@ -57,7 +57,7 @@ class BatchResult:
 
 
 @dataclass(frozen=True)
-class Task:
+class FileTask:
     """What is done with each block.
 
     Parameters
@@ -79,9 +79,9 @@ class Task:
 
     Examples
     --------
-    >>> from miserly.batch import Task
+    >>> from miserly.batch import FileTask
     >>> from miserly.datasets import Roles
-    >>> Task(b"", Roles()).proba
+    >>> FileTask(b"", Roles()).proba
     False
     """
 
@@ -95,7 +95,7 @@ class Task:
 
 
 def predict_file(
-    task: Task,
+    task: FileTask,
     path: str | Path,
     write: Callable[[Sequence[str], Sequence[Any]], None],
     form: FileFormat | None = None,
@@ -107,7 +107,7 @@ def predict_file(
 
     Parameters
     ----------
-    task : Task
+    task : FileTask
         The model, and how it predicts. A plan that compares the documents of a query takes the file as a whole.
     path : str or Path
         The table.
@@ -131,12 +131,12 @@ def predict_file(
     --------
     >>> from pathlib import Path
     >>> import miserly as ms
-    >>> from miserly.batch import Task, predict_file
+    >>> from miserly.batch import FileTask, predict_file
     >>> from miserly.datasets import Roles
     >>> from miserly.plan import Node, Plan, RawFeatures
     >>> Plan(ms.CostTable.per_feature({"age": 2.0}), RawFeatures([0]), (Node([0], [1.0]),), [0.0]).save("age.plan")
     >>> _ = Path("rows.csv").write_text("age\\n40\\n60\\n")
-    >>> predict_file(Task(Path("age.plan").read_bytes(), Roles()), "rows.csv", print)
+    >>> predict_file(FileTask(Path("age.plan").read_bytes(), Roles()), "rows.csv", print)
     ['prediction', 'cost', 'stopped'] [array([40., 60.]), array([2., 2.]), ['answered', 'answered']]
     BatchResult(n_rows=2, cost=4.0, notes=('separator comma, decimal mark \'.\', encoding utf-8',))
     """
@@ -191,7 +191,7 @@ def _model(data: bytes) -> Plan | Menu:
     return read_model(data)
 
 
-def predict_block(task: Task, block: Any) -> tuple[Columns, Sequence[str]]:
+def predict_block(task: FileTask, block: Any) -> tuple[Columns, Sequence[str]]:
     """The answers to the rows of a block, and what was noticed."""
     model = _model(task.model)
     plan, budget = (model, task.budget) if isinstance(model, Plan) else _chosen(model, task)
@@ -209,7 +209,7 @@ def predict_block(task: Task, block: Any) -> tuple[Columns, Sequence[str]]:
     return answers(plan, scan.table, budget, task.proba, task.id_name), scan.table.notes
 
 
-def _chosen(menu: Menu, task: Task) -> tuple[Plan, float]:
+def _chosen(menu: Menu, task: FileTask) -> tuple[Plan, float]:
     choice = menu.choose(task.budget, task.mean_budget)
     return choice.plan, choice.cap
 

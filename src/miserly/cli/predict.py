@@ -41,7 +41,7 @@ def predict(
     """Predict every row of TABLE with PLAN, or with a menu, and its cost. Columns are found by name, in any order and
     in the words that the plan was trained on; others are ignored, the identifier is copied. LETOR has them in the
     plan's order. CSV and Parquet are read and written in blocks, so that files may be larger than the memory."""
-    from miserly.batch import Task, open_output, predict_file
+    from miserly.batch import FileTask, open_output, predict_file
     from miserly.datasets import is_letor
     from miserly.plan import Menu
 
@@ -54,7 +54,7 @@ def predict(
         return
     arguments, id_name = as_trained(model, table_arguments(options))
     roles, form, rules = scan_options(arguments)
-    task = Task(plan.read_bytes(), roles, rules, **limits, id_name=id_name)
+    task = FileTask(plan.read_bytes(), roles, rules, **limits, id_name=id_name)
     with open_output(out, sys.stdout) as write, _connected(cluster) as executor:
         result = predict_file(task, table, write, form, workers, executor)
     if out is not None:
