@@ -38,13 +38,13 @@ def feast_costs(store: Any, prices: Mapping[str, float], unit: str = "ms", full_
     >>> from miserly.integrations import feast_costs
     >>> costs = feast_costs(store, {"patients": 0.5, "labs": 12.0})  # doctest: +SKIP
     """
-    needs: dict[str, list[str]] = {}
+    needs: dict[str, tuple[str, ...]] = {}
     for view in prices:
         for name in _named(store, view, full_names):
             if name in needs:
                 raise ValueError(f"Two views have a feature {name!r}. Use full_names=True.")
-            needs[name] = [view]
-    return CostTable(list(needs), prices=dict(prices), needs=needs, unit=unit)
+            needs[name] = (view,)
+    return CostTable(tuple(needs), prices=dict(prices), needs=needs, unit=unit)
 
 
 def feast_extractors(
