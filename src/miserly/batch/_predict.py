@@ -230,7 +230,29 @@ def answers(plan: Plan, rows: Any, budget: float | None, proba: bool, id_name: s
 
 @contextmanager
 def open_output(path: Path | None, stdout: Any) -> Iterator[Callable[[Sequence[str], Sequence[Any]], None]]:
-    """What writes blocks of columns: to a CSV or Parquet file, whole or not at all, or to an open text file."""
+    """Open what writes blocks of columns: to a CSV or Parquet file, whole or not at all, or to an open text file.
+
+    Parameters
+    ----------
+    path : Path or None
+        The file; .parquet and .pq are Parquet, others CSV.
+    stdout : text file
+        Where CSV goes without a path.
+
+    Yields
+    ------
+    callable
+        Takes names and columns.
+
+    Examples
+    --------
+    >>> import sys
+    >>> with open_output(None, sys.stdout) as write:
+    ...     write(["prediction"], [[1.0, 2.0]])
+    prediction
+    1.0
+    2.0
+    """
     if path is not None and path.suffix in (".parquet", ".pq"):
         with whole_file(path) as file:
             yield from _to_parquet(file)

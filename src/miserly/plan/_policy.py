@@ -78,6 +78,10 @@ class PolicyPlan(Plan):
         What predictions cost: rows are true classes, columns predictions.
     certificate : Certificate, default=None
         What was shown about the plan; see `certified`.
+    profile : TrainingProfile, optional
+        What the training rows looked like.
+    promise : Promise, optional
+        What the plan did on validation rows.
     policy : Policy
         What decides on purchases. It is needed, and must fit the candidates, features and outputs of the plan.
 
