@@ -138,7 +138,7 @@ def predict_file(
     >>> _ = Path("rows.csv").write_text("age\\n40\\n60\\n")
     >>> predict_file(FileTask(Path("age.plan").read_bytes(), Roles()), "rows.csv", print)
     ['prediction', 'cost', 'stopped'] [array([40., 60.]), array([2., 2.]), ['answered', 'answered']]
-    BatchResult(n_rows=2, cost=4.0, notes=('separator comma, decimal mark \'.\', encoding utf-8',))
+    BatchResult(n_rows=2, cost=4.0, notes=("separator comma, decimal mark '.', encoding utf-8",))
     """
     model, form = _model(task.model), form or FileFormat()
     by_query = any(plan.by_query for plan in (model.plans if isinstance(model, Menu) else [model]))

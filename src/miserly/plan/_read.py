@@ -32,8 +32,8 @@ def read_model(data: bytes, name: str = "model") -> Plan | Menu:
     >>> try:
     ...     read_model(b"", "empty.plan")
     ... except PlanFileError as error:
-    ...     print(str(error)[:34])
-    'empty.plan' is not a plan file, or
+    ...     print(str(error)[:31])
+    'empty.plan' is not a plan file
     """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:

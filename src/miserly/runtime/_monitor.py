@@ -148,7 +148,7 @@ def compare_log(
     >>> plan = plan.with_promise(np.ones((100, 1)))
     >>> lines = [{"status": 200, "rows": 1, "cost": 3.0, "stopped": "answered", "value": 1.0}] * 100
     >>> print(compare_log(plan, lines)[0].text)
-    Rows cost 3 in the mean of 100, 2 promised: 50 % more.
+    Rows cost 3 units in the mean of 100, 2 promised: 50 % more.
     """
     plans = model.plans if isinstance(model, Menu) else [model]
     if all(plan.promise is None for plan in plans):
