@@ -141,6 +141,13 @@ class Walk:
 
     # ---- what a driver uses -----------------------------------------------------------------------------------
 
+    def reserve(self, amount: float) -> bool:
+        """Keep a part of the budget for something else, or give it back (below zero); False if it does not fit."""
+        if amount > 0 and self._paid.total + amount > self.budget:
+            return False
+        self.budget -= amount
+        return True
+
     @property
     def done(self) -> bool:
         """Whether the answer is final."""

@@ -71,6 +71,8 @@ class Extractor:
         Takes what a call returned and gives what it really cost.
     at_most : float, default=None
         The most that a call may cost.
+    hedge : float, default=None
+        The quantile of the times of its calls after which a second call is made.
 
     Examples
     --------
@@ -96,6 +98,7 @@ class Extractor:
     version: str = ""
     usage: Callable[[Any], float] | None = None
     at_most: float | None = None
+    hedge: float | None = None
 
     @cached_property
     def name(self) -> str:
@@ -110,7 +113,7 @@ class Extractor:
     @cached_property
     def is_plain(self) -> bool:
         """Whether nothing keeps it from being called at once on the caller's own thread."""
-        return not (self.is_async or self.process) and self.cache is None and self.timeout is None
+        return not (self.is_async or self.process or self.hedge) and self.cache is None and self.timeout is None
 
     @cached_property
     def is_shared(self) -> bool:
@@ -167,6 +170,7 @@ def extractor(
     version: str = "",
     usage: Callable[[Any], float] | None = None,
     at_most: float | None = None,
+    hedge: float | None = None,
 ) -> Callable[[Callable[..., Any]], Extractor]:
     """Declare that a function performs an acquisition and yields features.
 
@@ -208,6 +212,10 @@ def extractor(
     at_most : float or None, default None
         The most that a call may cost, 0 or more, which a spending cap reserves before it. None: the price. With `usage`
         give it, or calls in flight may exceed a cap by what they cost beyond their price.
+    hedge : float or None, default None
+        With 0.95, a call that takes longer than 95 % of the last ones is made a second time, and the first result
+        counts. The row pays both calls, if its budget holds that. For functions that may be called twice; not with a
+        cache.
 
     Returns
     -------
@@ -231,6 +239,11 @@ def extractor(
         raise ValueError(f"at_most is the most that a call may cost, 0 or more, got {at_most!r}.")
     if acquisition is None and (usage is not None or at_most is not None):
         raise ValueError("An extractor without an acquisition is free: it has no usage and no at_most.")
+    if hedge is not None and (not 0 < hedge < 1 or cache is not None or inline):
+        raise ValueError(
+            f"hedge is a quantile between 0 and 1, such as 0.95, of an extractor without a cache that is not called "
+            f"inline; got {hedge!r}. With a cache, calls for one key are joined instead."
+        )
     others = (needs,) if isinstance(needs, str | Extractor) else tuple(needs)
     names = tuple(other.name if isinstance(other, Extractor) else str(other) for other in others)
     features = (yields,) if isinstance(yields, str) else tuple(str(name) for name in yields)
@@ -238,7 +251,7 @@ def extractor(
     def declare(function: Callable[..., Any]) -> Extractor:
         if process and inspect.iscoroutinefunction(function):
             raise ValueError(f"Extractor {function.__name__!r} is async; only plain functions run in processes.")
-        options = (many, workers, process, timeout, retries, cache, inline, version, usage, at_most)
+        options = (many, workers, process, timeout, retries, cache, inline, version, usage, at_most, hedge)
         made = Extractor(function, acquisition, features, names, *options)
         if inline and not made.is_plain:
             raise ValueError(f"Extractor {function.__name__!r} is called inline: no process, timeout, cache or async.")

@@ -7,6 +7,7 @@ from collections import deque
 
 FEWEST = 20  # calls that must have ended before their quantile says anything
 REMEMBERED = 256  # calls whose times count
+MARGIN = 1.05  # calls that all take the same time are not repeated for a jitter
 FRESH = 16  # calls after which the quantile is computed again
 
 
@@ -32,4 +33,4 @@ class HedgeTimer:
         n = len(self._times)
         if n >= FEWEST and (self._n_new >= FRESH or self.after == math.inf):
             self._n_new = 0
-            self.after = sorted(self._times)[min(n - 1, math.ceil(self._quantile * n) - 1)]
+            self.after = MARGIN * sorted(self._times)[min(n - 1, math.ceil(self._quantile * n) - 1)]

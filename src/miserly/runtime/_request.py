@@ -28,6 +28,8 @@ class PendingCall:
         Ends it, if it can be ended.
     is_stuck : callable or None
         Whether all workers hang that could begin it.
+    twin : PendingCall or None
+        The other one of two equal calls, the first of which counts.
     """
 
     __slots__ = (
@@ -39,6 +41,7 @@ class PendingCall:
         "is_timed_out",
         "sessions",
         "started",
+        "twin",
     )
 
     def __init__(self, extractor: Extractor, sessions: Sequence[Session]) -> None:
@@ -47,6 +50,7 @@ class PendingCall:
         self.is_abandoned = self.is_timed_out = False
         self.cancel: Callable[[], object] | None = None
         self.is_stuck: Callable[[], bool] | None = None
+        self.twin: PendingCall | None = None
 
     def expires(self, now: float) -> float:
         """When its own time is up, at the earliest."""
@@ -76,6 +80,8 @@ class Request:
         Seconds from `began`, 0 or more.
     open_gates : callable or None
         Opens gates that compare rows, if it can; returns whether any opened.
+    hedge_after : callable or None
+        Gives the seconds after which a call of an extractor is made a second time; None: none is.
     """
 
     def __init__(
@@ -85,7 +91,10 @@ class Request:
         now: Callable[[], float],
         deadline: float | None = None,
         open_gates: Callable[[], bool] | None = None,
+        hedge_after: Callable[[Extractor], float] | None = None,
     ) -> None:
+        self._hedge_after = hedge_after
+        self._second_calls: list[PendingCall] = []
         self.sessions, self.began, self._now, self._open_gates = sessions, began, now, open_gates
         self.until = end_of(began, deadline)
         for session in sessions:
@@ -114,6 +123,7 @@ class Request:
             first = min(first, call.expires(now))
             if call.started is None and call.is_stuck is not None:
                 first = min(first, now + STUCK_CHECK)
+            first = min(first, self._hedge_time(call, now))
         return None if first == math.inf else min(max(0.0, first - now), LONGEST_WAIT)
 
     @property
@@ -133,14 +143,48 @@ class Request:
         for e, sessions in wanting.items():
             together = e.many and e.cache is None
             calls += [PendingCall(e, sessions)] if together else [PendingCall(e, [s]) for s in sessions]
+        calls += self._second_calls
+        self._second_calls = []
         self._calls.update(calls)
         return calls
+
+    def _hedge_time(self, call: PendingCall, now: float) -> float:
+        """When a call is made a second time, at the earliest."""
+        if call.extractor.hedge is None or call.twin is not None or self._hedge_after is None:
+            return math.inf
+        return (now if call.started is None else call.started) + self._hedge_after(call.extractor)
+
+    def _hedge(self, now: float) -> None:
+        """Make those calls a second time that take longer than most, if every row can pay for it."""
+        for call in [c for c in self._calls if c.started is not None and now >= self._hedge_time(c, now) - RESOLUTION]:
+            call.twin = call  # it is asked once only
+            if all(session.pay_again(call.extractor) for session in call.sessions):
+                second = PendingCall(call.extractor, call.sessions)
+                call.twin, second.twin = second, call
+                self._second_calls.append(second)
+
+    def _is_beaten(self, call: PendingCall, outcomes: Sequence[CallOutcome]) -> bool:
+        """Whether a call failed while its twin still runs; a call that did not fail ends its twin."""
+        twin = call.twin
+        if twin is None or twin is call or twin not in self._calls:
+            return False
+        if any(outcome.error is not None for outcome in outcomes):
+            for session in call.sessions:
+                session.refund(call.extractor)
+            return True
+        self._calls.discard(twin)
+        for session in call.sessions:
+            session.note_loser(call.extractor, self._now() if twin.started is None else twin.started)
+        twin.abandon()
+        return False
 
     def deliver(self, call: PendingCall, outcomes: Sequence[CallOutcome], is_final: bool = False) -> None:
         """Give the outcomes of a call to its rows, unless nobody waits for it any more."""
         if call.is_abandoned or call not in self._calls:
             return
         self._calls.discard(call)
+        if self._is_beaten(call, outcomes):
+            return
         for session, outcome in zip(call.sessions, outcomes):
             session.give(call.extractor, outcome, is_final)
         self._ready += call.sessions
@@ -162,6 +206,7 @@ class Request:
             self._give_up(call, now, f"no result within {call.extractor.timeout:g} s")
         for call in [c for c in self._calls if c.started is None and c.is_stuck is not None and c.is_stuck()]:
             self._give_up(call, now, f"all {call.extractor.workers} workers hang")
+        self._hedge(now)
         return late
 
     def _give_up(self, call: PendingCall, now: float, why: str) -> None:

@@ -19,6 +19,7 @@ from miserly.runtime._clock import REAL, Clock
 from miserly.runtime._extractor import Extractor, Pair
 from miserly.runtime._extractor_set import ExtractorSet
 from miserly.runtime._given import NOTHING_GIVEN
+from miserly.runtime._hedging import HedgeTimer
 from miserly.runtime._request import PendingCall, Request, end_of
 from miserly.runtime._session import Session
 from miserly.runtime._spending import SpendCap
@@ -114,6 +115,7 @@ class OnDemand:
         self._workers = Workers(clock, self._till)
         self._has_evaluation = any(max(p.costs.evaluation_prices(len(p.dictionary)), default=0.0) > 0 for p in plans)
         self._most_paid = max(p.tables.most_expensive for p in plans)
+        self._timers = {e.name: HedgeTimer(e.hedge) for e in given if e.hedge is not None and e.name in names}
         self.watch: Callable[[Mapping[str, float]], None] | None = None
         for p in plans:
             _warm_up(p)
@@ -148,7 +150,7 @@ class OnDemand:
             if not session.done:
                 self._call_inline(session)
         else:
-            self._drive(Request([session], session.began, self._now, deadline))
+            self._drive(Request([session], session.began, self._now, deadline, None, self._hedge_after))
         return session.answer()
 
     async def apredict(
@@ -159,7 +161,7 @@ class OnDemand:
         Parameters and result are those of `predict`.
         """
         session = self._session(row, budget, given)
-        await self._adrive(Request([session], session.began, self._now, deadline))
+        await self._adrive(Request([session], session.began, self._now, deadline, None, self._hedge_after))
         self._show([session])
         return session.answer()
 
@@ -190,7 +192,7 @@ class OnDemand:
         """
         began = self._now()
         sessions = [self._session(row, budget, known) for row, known in _each(rows, given)]
-        self._drive(Request(sessions, began, self._now, deadline))
+        self._drive(Request(sessions, began, self._now, deadline, None, self._hedge_after))
         self._show(sessions)
         return [session.answer() for session in sessions]
 
@@ -393,7 +395,10 @@ class OnDemand:
             yield
         if self._now() < until:
             open_gates()
-        return Request(sessions, began, self._now, deadline, open_gates)
+        return Request(sessions, began, self._now, deadline, open_gates, self._hedge_after)
+
+    def _hedge_after(self, e: Extractor) -> float:
+        return self._timers[e.name].after if e.name in self._timers else math.inf
 
     def _out_of_reach(self, plan: Plan, unpaid: Sequence[str] = ()) -> list[str]:
         """The acquisitions that nobody may try now, or that cannot be paid."""
@@ -493,6 +498,8 @@ class OnDemand:
         def done(call: PendingCall, outcomes: Sequence[CallOutcome]) -> None:
             if not call.is_timed_out:  # that was counted when its time was up
                 _count(breaker, outcomes[0])
+            if e.name in self._timers and call.started is not None and outcomes[0].error is None:
+                self._timers[e.name].count(self._now() - call.started)
             deliver(call, outcomes)
 
         arguments = [session.arguments(e) for session in call.sessions]

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from miserly.costs import total_price
 from miserly.plan import Walk
 from miserly.runtime._answer import Answer, Call
 from miserly.runtime._breaker import Breaker
@@ -44,6 +45,7 @@ class Session:
         self._tries: dict[str, int] = {}
         self._reason: str | None = None
         self._stage = 0
+        self._repeated: dict[str, float] = {}  # what second calls cost
         self._unpaid: dict[str, str] = {}  # acquisitions for which a spending limit left no money
         self._walk: Walk | None = None
 
@@ -153,6 +155,23 @@ class Session:
         if self.walk.needs:
             self.go_on()
 
+    def pay_again(self, e: Extractor) -> bool:
+        """Pay a second call of an extractor, unless the budget does not hold it."""
+        price = self.extractors.price[e.name]
+        if not self.walk.reserve(price):
+            return False
+        self._repeated[e.name] = price
+        return True
+
+    def refund(self, e: Extractor) -> None:
+        """Nobody pays for the one of two calls that failed."""
+        if e.name in self._repeated:
+            self.walk.reserve(-self._repeated.pop(e.name))
+
+    def note_loser(self, e: Extractor, began: float) -> None:
+        """Note the one of two calls that was not needed."""
+        self._note(e.name, began, self._now() - began, "hedged")
+
     def give_up(self, reason: str) -> None:
         """Answer now with what there is; calls still running are noted as such."""
         now = self._now()
@@ -185,7 +204,7 @@ class Session:
             best.probabilities,
             best.score,
             best.tier,
-            walk.cost,
+            total_price([walk.cost, *self._repeated.values()]) if self._repeated else walk.cost,
             stopped,
             tuple(walk.bought),
             elapsed,
@@ -245,6 +264,7 @@ class Session:
     def _fail(self, e: Extractor) -> None:
         """An extractor will not give anything for this row: the walk goes on without it, as far as it can."""
         self._failed.add(e.name)
+        self.refund(e)
         if self._walk is not None and e.acquisition:
             self._walk.fail(e.acquisition)
             return
