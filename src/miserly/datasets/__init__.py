@@ -11,8 +11,8 @@ from miserly.datasets._problems import did_you_mean as did_you_mean
 from miserly.datasets._raw import FileFormat as FileFormat
 from miserly.datasets._raw import format_suffix as format_suffix
 from miserly.datasets._raw import is_letor as is_letor
-from miserly.datasets._raw import raw_table as raw_table
 from miserly.datasets._raw import raw_frame as raw_frame
+from miserly.datasets._raw import raw_table as raw_table
 from miserly.datasets._reading import Roles as Roles
 from miserly.datasets._reading import Scan as Scan
 from miserly.datasets._reading import read_table
