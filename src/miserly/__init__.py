@@ -36,6 +36,7 @@ _HOME = {
     "CronusClassifier": "miserly.estimators",
     "CronusRegressor": "miserly.estimators",
     "CompressedSVC": "miserly.estimators",
+    "FastFrugalTreeClassifier": "miserly.estimators",
     "tree_dictionary": "miserly.estimators",
     "PricedPipeline": "miserly.estimators",
     "BinnedDataset": "miserly.boosting",

@@ -29,7 +29,13 @@ SETTINGS = {
     "CompressedSVC": {"n_vectors": 9, "n_stages": 2, "n_starts": 0, "max_iter": 10},
 }
 WRAPPED = {"EarlyExitClassifier": "GreedyMiserClassifier", "EarlyExitRanker": "GreedyMiserRanker"}
-TWO_CLASSES = ("CronusClassifier", "AdaBoostRSClassifier", "AndOrCascadeClassifier", "SoftCascadeClassifier")
+TWO_CLASSES = (
+    "CronusClassifier",
+    "AdaBoostRSClassifier",
+    "AndOrCascadeClassifier",
+    "SoftCascadeClassifier",
+    "FastFrugalTreeClassifier",
+)
 NOT_ALONE = ("Boosted", "Plan", "KernelClassifier")
 KINDS = ("Regressor", "Classifier", "Ranker", "SVM", "SVC")
 EVERY = {

@@ -70,6 +70,9 @@ METHODS: dict[str, Method] = {
         "A support vector machine with few vectors, fast to evaluate.", ESTIMATORS, {BOTH[0]: "CompressedSVC"}, True
     ),
     "path-tree": _family("One decision tree; a row pays for the splits on its path.", BASELINES, "PathTree", *BOTH),
+    "fast-frugal": _family(
+        "One cue a level, an exit at every level: trees that fit on a card.", ESTIMATORS, "FastFrugalTree", BOTH[0]
+    ),
     "feature-subset": _family("A forest on the features up to a price.", BASELINES, "FeatureSubset", *BOTH),
     "stagewise": _family("A cost-blind forest, cut after some rounds.", BASELINES, "Stagewise", *BOTH),
     "weighted-l1": _linear("A linear model whose L1 penalty follows the prices.", BASELINES, "CostWeightedL1", *BOTH),

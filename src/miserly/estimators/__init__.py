@@ -30,6 +30,7 @@ from miserly.estimators.astc import ASTCClassifier, ASTCRegressor
 from miserly.estimators.cronus import CronusClassifier, CronusRegressor
 from miserly.estimators.cstc import CSCCClassifier, CSTCClassifier, CSTCRegressor
 from miserly.estimators.cvm import CompressedSVC
+from miserly.estimators.fast_frugal import FastFrugalTreeClassifier, FrugalLevel
 from miserly.estimators.greedy_miser import (
     AnytimeMiserClassifier,
     AnytimeMiserRegressor,
@@ -63,6 +64,8 @@ __all__ = [
     "CompressedSVC",
     "CronusClassifier",
     "CronusRegressor",
+    "FastFrugalTreeClassifier",
+    "FrugalLevel",
     "GreedyMiserClassifier",
     "GreedyMiserRanker",
     "GreedyMiserRegressor",

@@ -34,6 +34,11 @@ def limits(low: float, high: float | None = None) -> Interval:
     return Interval(Real, low, high, closed="both")
 
 
+def inside(low: float, high: float) -> Interval:
+    """A real number between two limits, neither allowed."""
+    return Interval(Real, low, high, closed="neither")
+
+
 def share() -> Interval:
     """A real number above zero, at most one."""
     return Interval(Real, 0, 1, closed="right")
