@@ -15,20 +15,36 @@ from miserly.cli.options import FILE, json_option, load_model, print_json
 @click.option("--rows", type=FILE, default=None, help="Other rows than those of training: prints a protocol.")
 @click.option("--label", default=None, metavar="COLUMN", help="The label's column in ROWS.")
 @click.option("--markdown", is_flag=True, help="The protocol as Markdown.")
+@click.option("--out", type=click.Path(path_type=Path), help="Write the protocol: .svg, .html (to print), .md or .txt.")
+@click.option("--budget", type=float, default=None, help="The most that a row may pay; of a menu it chooses the plan.")
 @click.option("--dot", is_flag=True, help="The graph in Graphviz's language instead.")
 @click.option("--number", type=int, default=None, help="One plan of a menu, from 0.")
 @json_option
 def explain(
-    plan: Path, rows: Path | None, label: str | None, markdown: bool, dot: bool, number: int | None, as_json: bool
+    plan: Path,
+    rows: Path | None,
+    label: str | None,
+    markdown: bool,
+    out: Path | None,
+    budget: float | None,
+    dot: bool,
+    number: int | None,
+    as_json: bool,
 ) -> None:
     """Explain what PLAN buys, in which order, at what cost, and what each purchase gained; of a menu, which plan is
     best under which budget.
 
-    With --rows and --label it prints a protocol: what to order first, and what to do with each result.
+    With --rows and --label it prints a protocol: what to order first, and what to do with each result. --out writes it
+    as a drawing or as a page to print.
     """
     from miserly.plan import Menu
 
     loaded = load_model(plan)
+    if rows is None and (out is not None or budget is not None):
+        raise click.UsageError("--out and --budget belong to a protocol: give --rows and --label too.")
+    if rows is not None and number is None:
+        _print_protocol(loaded, rows, label, markdown, out, budget)
+        return
     if isinstance(loaded, Menu):
         if number is None:
             shown = {"plans": list(loaded.names), "caps": loaded.caps, "quality": loaded.quality, "cost": loaded.cost}
@@ -38,7 +54,7 @@ def explain(
             raise click.UsageError(f"The menu has plans 0 to {len(loaded.plans) - 1}, --number is {number}.")
         loaded = loaded.plans[number]
     if rows is not None:
-        _print_protocol(loaded, rows, label, markdown)
+        _print_protocol(loaded, rows, label, markdown, out, budget)
         return
     if dot:
         click.echo(loaded.to_dot())
@@ -71,17 +87,28 @@ def explain(
         )
 
 
-def _print_protocol(plan: Any, file: Path, label: str | None, markdown: bool) -> None:
-    """The plan as a protocol, measured on the rows of a file."""
+def _print_protocol(
+    model: Any, file: Path, label: str | None, markdown: bool, out: Path | None, budget: float | None
+) -> None:
+    """A plan or a menu as a protocol, measured on the rows of a file."""
     from miserly.datasets import read_table
+    from miserly.plan import Menu
     from miserly.report import LabelledRows, protocol
     from miserly.schema import Schema
 
+    plan = model.plans[0] if isinstance(model, Menu) else model
     schema = plan.schema or Schema.of_names(plan.costs.features)
     label = label or schema.label
     if label is None:
         raise click.UsageError("--rows needs --label: the column with the true labels.")
     table = read_table(file, label, schema=schema)
     assert table.y is not None
-    found = protocol(plan, LabelledRows(table.X, table.y))
+    found = protocol(model, LabelledRows(table.X, table.y), budget=budget)
+    if out is not None:
+        try:
+            found.save(out)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
+        click.echo(f"{found.headline()} Written to {out}.")
+        return
     click.echo(found.markdown() if markdown else found.text())

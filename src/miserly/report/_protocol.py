@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from html import escape
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from miserly.costs import set_bits
+from miserly.files import write_whole
 from miserly.frontiers import figure
-from miserly.plan import Plan
+from miserly.plan import Menu, Plan
 from miserly.report._distil import SmallTree, agreement, imitate, own_tree
 from miserly.report._intervals import wilson
 from miserly.report._observed import LabelledRows, Observed
+from miserly.report._protocol_page import as_html, as_svg, percents
+from miserly.report._wording import question
 
 MOST_QUESTIONS = 12
-FEW_CATEGORIES = 4
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ class Rate:
     negative: tuple[float, float, float]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Protocol:
     """A small tree of purchases.
 
@@ -199,7 +200,7 @@ class Protocol:
             return ""
         if not self.is_class:
             return f", mean label {figure(step.right[0])}"
-        return f", right {_percents(step.right)}"
+        return f", right {percents(step.right)}"
 
     def text(self) -> str:
         """The protocol as plain text."""
@@ -216,7 +217,7 @@ class Protocol:
         head = f"{'':<20}{'sensitivity':>24}{'specificity':>24}{'PPV':>24}{'NPV':>24}"
         rows = [
             f"{rate.label:<20}"
-            + "".join(f"{_percents(r):>24}" for r in (rate.sensitivity, rate.specificity, rate.positive, rate.negative))
+            + "".join(f"{percents(r):>24}" for r in (rate.sensitivity, rate.specificity, rate.positive, rate.negative))
             for rate in self.rates
         ]
         return ["", head, *rows]
@@ -233,28 +234,57 @@ class Protocol:
             parts += ["|---|---|---|---|---|"]
             for rate in self.rates:
                 cells = (rate.sensitivity, rate.specificity, rate.positive, rate.negative)
-                parts.append(f"| {rate.label} | " + " | ".join(_percents(c) for c in cells) + " |")
+                parts.append(f"| {rate.label} | " + " | ".join(percents(c) for c in cells) + " |")
         return "\n".join(parts) + "\n"
 
     def frame(self) -> list[dict[str, Any]]:
         """One record for each step."""
         return [{"step": i, **step.__dict__} for i, step in enumerate(self.steps)]
 
+    def missing_results(self) -> list[str]:
+        """What to do with a result that is missing, a sentence for each question."""
+        return [
+            f"{step.question}: without a result go on as for {step.missing}." for step in self.steps if step.question
+        ]
+
+    def svg(self) -> str:
+        """The tree of the protocol as a drawing, without scripts or fonts of its own."""
+        return as_svg(self)
+
+    def html(self, title: str = "Protocol") -> str:
+        """One page to print: the headline, the drawing, missing results and the rates."""
+        return as_html(self, title)
+
+    def save(self, path: str | Path) -> None:
+        """Write a file; the end of its name says how: .svg, .html (one page to print), .md, or .txt."""
+        kinds = {".svg": self.svg, ".html": self.html, ".md": self.markdown, ".txt": self.text}
+        suffix = Path(path).suffix.lower()
+        if suffix not in kinds:
+            raise ValueError(f"A protocol is written as {', '.join(kinds)}, got {str(path)!r}. Change the suffix.")
+        write_whole(path, kinds[suffix]())
+
+    def __repr__(self) -> str:
+        return f"<Protocol of {self.n_questions} questions: {self.headline()}>"
+
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(self.text())}</pre>"
+        return self.svg()
 
 
-def protocol(plan: Plan, rows: LabelledRows, most_questions: int = MOST_QUESTIONS) -> Protocol:
+def protocol(
+    plan: Plan | Menu, rows: LabelledRows, most_questions: int = MOST_QUESTIONS, budget: float | None = None
+) -> Protocol:
     """Write a plan as a small tree of purchases.
 
     Parameters
     ----------
-    plan : Plan
-        Any plan that predicts classes or numbers.
+    plan : Plan or Menu
+        What predicts classes or numbers; of a menu, the plan that is best within the budget.
     rows : LabelledRows
         Rows that the plan was not trained on.
     most_questions : int, default=12
         How many questions the tree may ask, at least 1.
+    budget : float or None, default=None
+        The most that a row may pay; None is no limit.
 
     Returns
     -------
@@ -275,8 +305,13 @@ def protocol(plan: Plan, rows: LabelledRows, most_questions: int = MOST_QUESTION
     ├─ age ≤ 9.5 or missing: predict 0
     └─ otherwise: predict 1
     """
-    seen = Observed.of(plan, rows)
-    tree = own_tree(plan)
+    if isinstance(plan, Menu):
+        chosen = plan.choose(budget)
+        plan, budget = chosen.plan, chosen.cap
+    if budget is not None and budget >= plan.tables.most_expensive:
+        budget = None
+    seen = Observed.of(plan, rows, budget)
+    tree = own_tree(plan) if budget is None else None
     exact = tree is not None and tree.n_questions <= most_questions
     if exact:
         assert tree is not None
@@ -327,7 +362,7 @@ class _Steps:
             self.plan.tables.ledger.price(now),
             tuple(costs.acquisitions[a] for a in set_bits(wanted)),
             self.plan.tables.ledger.price(now) - self.plan.tables.ledger.price(owned),
-            _question(self.plan, feature, float(tree.threshold[place]), self.rows.X[:, feature]),
+            question(self.plan, feature, float(tree.threshold[place]), self.rows.X[:, feature]).yes,
             yes,
             no,
             "no" if tree.missing_right[place] else "yes",
@@ -345,29 +380,6 @@ def _with_right(step: ProtocolStep, label: Any, y: np.ndarray, is_class: bool) -
     return ProtocolStep(**{**step.__dict__, "right": right})
 
 
-def _question(plan: Plan, feature: int, threshold: float, values: np.ndarray) -> str:
-    """The question in the user's words: categories by name, 0 or 1 where there is nothing else, numbers with unit."""
-    name = plan.costs.features[feature]
-    column = plan.schema[name] if plan.schema is not None and name in plan.schema else None
-    categories = column.categories if column is not None else plan.notes.get("categories", {}).get(name, ())
-    if column is not None and column.kind == "boolean":
-        return f"{name} is no"
-    if categories:
-        below = [str(c) for i, c in enumerate(categories) if i <= threshold]
-        above = [str(c) for i, c in enumerate(categories) if i > threshold]
-        if len(below) <= FEW_CATEGORIES or len(below) <= len(above):
-            return f"{name} is {_or(below)}"
-        return f"{name} is not {_or(above)}"
-    if np.isin(values, (0.0, 1.0)).all() and 0 <= threshold < 1:
-        return f"{name} = 0"
-    unit = f" {column.unit}" if column is not None and column.unit else ""
-    return f"{name} ≤ {figure(threshold)}{unit}"
-
-
-def _or(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
-
-
 def _rates(classes: np.ndarray, y: np.ndarray, predicted: np.ndarray) -> Iterator[Rate]:
     """Of two classes the second is looked for; of more, each."""
     for label in classes[1:] if len(classes) == 2 else classes:
@@ -383,8 +395,3 @@ def _text(value: Any) -> str:
 
 def _share(share: float) -> str:
     return "< 1 %" if 0 < share < 0.01 else f"{share:.0%}".replace("%", " %")
-
-
-def _percents(rate: tuple[float, float, float]) -> str:
-    share, low, high = rate
-    return "none" if math.isnan(share) else f"{100 * share:.1f} % ({100 * low:.1f} to {100 * high:.1f})"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from miserly.frontiers import figure
 from miserly.plan import Plan, Trees
+from miserly.report._wording import question
 
 
 def export_text(plan: Plan, tree: int = 0) -> str:
@@ -49,9 +50,9 @@ def _lines(plan: Plan, trees: Trees, place: int, indent: str) -> Iterator[str]:
     if left == place:
         yield f"{indent}└─ value {figure(float(trees.value[place]))}"
         return
-    name, threshold = plan.costs.features[int(trees.feature[place])], figure(float(trees.threshold[place]))
+    yes, no = question(plan, int(trees.feature[place]), float(trees.threshold[place]))
     right_too = bool(trees.missing_right[place])
-    yield f"{indent}├─ {name} ≤ {threshold}{'' if right_too else ' or missing'}"
+    yield f"{indent}├─ {yes}{'' if right_too else ' or missing'}"
     yield from _lines(plan, trees, left, f"{indent}│  ")
-    yield f"{indent}└─ {name} > {threshold}{' or missing' if right_too else ''}"
+    yield f"{indent}└─ {no}{' or missing' if right_too else ''}"
     yield from _lines(plan, trees, left + 1, f"{indent}   ")

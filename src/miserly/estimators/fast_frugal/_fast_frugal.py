@@ -14,7 +14,7 @@ from scipy.sparse import issparse
 from miserly.costs import CostTable, Ledger, total_price
 from miserly.estimators._base import TwoClasses, constraints, row_weights
 from miserly.estimators.fast_frugal._growing import grow
-from miserly.estimators.fast_frugal._levels import FrugalLevel, Levels, CueRows
+from miserly.estimators.fast_frugal._levels import CueRows, FrugalLevel, Levels
 from miserly.plan import Node, Plan, stack_trees
 
 SURE = 1e-6  # log-odds that an exit has at least, on the side that it says
@@ -120,9 +120,7 @@ class FastFrugalTreeClassifier(TwoClasses):
         if isinstance(costs.evaluation, tuple):
             raise ValueError("One tree has one evaluation price: give a number, not one per learner.")
         ledger = Ledger(costs.price_list, costs.evaluation_prices(1))
-        rows = CueRows(
-            values, worth, share, 1.0 - w, costs.feature_masks, ledger, self.tradeoff, self.min_samples_leaf
-        )
+        rows = CueRows(values, worth, share, 1.0 - w, costs.feature_masks, ledger, self.tradeoff, self.min_samples_leaf)
         levels = grow(rows, self.algorithm, self.max_levels, self.n_candidates)
         evaluating = self.tradeoff * ledger.price(0, 1)
         if levels and rows.objective(levels) - evaluating <= rows.objective(()):

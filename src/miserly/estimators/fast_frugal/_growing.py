@@ -7,7 +7,7 @@ from itertools import permutations, product
 
 import numpy as np
 
-from miserly.estimators.fast_frugal._levels import DIGITS, FrugalLevel, Levels, CueRows, better
+from miserly.estimators.fast_frugal._levels import DIGITS, CueRows, FrugalLevel, Levels, better
 
 MANY_ROWS = (
     1000  # below it the wider search fits noise: on 180 rows of heart ifan had the larger area, on 2600 of thyroid best

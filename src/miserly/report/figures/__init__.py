@@ -4,11 +4,13 @@ from miserly.report.figures._boundary import BoundaryPicture
 from miserly.report.figures._calibration import CalibrationPicture
 from miserly.report.figures._drawing import PlanPicture, plot_plan
 from miserly.report.figures._frontier import FrontierPicture, plot_frontier
+from miserly.report.figures._frugal import FrugalPicture
 from miserly.report.figures._leaves import LeavesPicture
 from miserly.report.figures._panels import CloudPanel, FrontierPanel, LinePanel, Panel, TablePanel, plot_panels
 from miserly.report.figures._spending import SpendingPicture
 from miserly.report.figures._stages import StagesPicture
 from miserly.report.figures._tiers import Tier, TiersPicture, price_tiers
+from miserly.report.figures._tree import TreePicture, plot_tree
 
 __all__ = [
     "BoundaryPicture",
@@ -16,6 +18,7 @@ __all__ = [
     "CloudPanel",
     "FrontierPanel",
     "FrontierPicture",
+    "FrugalPicture",
     "LeavesPicture",
     "LinePanel",
     "Panel",
@@ -25,8 +28,10 @@ __all__ = [
     "TablePanel",
     "Tier",
     "TiersPicture",
+    "TreePicture",
     "plot_frontier",
     "plot_panels",
     "plot_plan",
+    "plot_tree",
     "price_tiers",
 ]
