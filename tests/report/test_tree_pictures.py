@@ -28,9 +28,8 @@ SCHEMA = Schema(
 
 def patients(n=600, seed=0):
     rng = np.random.default_rng(seed)
-    X = np.column_stack(
-        [rng.integers(20, 90, n), rng.integers(0, 2, n), rng.choice([19_000, 19_358, 19_359, 19_700], n), rng.integers(0, 3, n)]
-    ).astype(float)
+    days = rng.choice([19_000, 19_358, 19_359, 19_700], n)
+    X = np.column_stack([rng.integers(20, 90, n), rng.integers(0, 2, n), days, rng.integers(0, 3, n)]).astype(float)
     ill = (X[:, 3] == 2) | ((X[:, 0] > 60) & (X[:, 2] > 19_358))
     return X, np.where(ill, "ill", "well")
 

@@ -132,13 +132,13 @@ class FastFrugalTreeClassifier(TwoClasses):
     def _plan_of(self, rows: CueRows, levels: Levels, w: float, costs: CostTable) -> Plan:
         """The tree as a plan: one learner, charged by path."""
         tables = [_table(rows, levels, w)] if levels else []
-        nodes = (Node([0], [1.0], combine="replace"),) if levels else ()
+        nodes = (Node(np.zeros(1, np.int32), np.ones(1), combine="replace"),) if levels else ()
         return self._with_background(
             Plan(
                 costs=costs,
                 dictionary=stack_trees(tables),
                 nodes=nodes,
-                prior=[_log_odds(w)],
+                prior=np.array([_log_odds(w)]),
                 link="logistic",
                 classes=self.classes_,
                 roots=tuple(range(len(nodes))),

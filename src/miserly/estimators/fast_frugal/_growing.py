@@ -111,7 +111,7 @@ def _answers(rows: CueRows, cue: FrugalLevel) -> np.ndarray:
 
 def _best_exits(answers: np.ndarray, worth: np.ndarray, share: np.ndarray, prices: list[float]) -> tuple[str, ...]:
     """The exits of all levels but the last, for one order of cues."""
-    best, found = -np.inf, ()
+    best, found = -np.inf, tuple[str, ...]()
     n = answers.shape[1]
     waiting: list[tuple[tuple[str, ...], np.ndarray, float]] = [((), np.ones(len(worth), bool), 0.0)]
     while waiting:
