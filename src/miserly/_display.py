@@ -12,6 +12,7 @@ from typing import Any
 
 MOST_LINES = 16  # rows of a table: a representation stays within twenty lines
 WIDTH, HEIGHT, MARGIN = 320, 120, 8
+MOST_BARS = 8
 
 
 def web_asset(name: str) -> str:
@@ -48,6 +49,22 @@ def text(lines: str) -> str:
     kept = lines.splitlines()
     more = [f"and {len(kept) - MOST_LINES} more lines"] if len(kept) > MOST_LINES else []
     return f"<pre>{escape(chr(10).join([*kept[:MOST_LINES], *more]))}</pre>"
+
+
+def bars(values: Sequence[tuple[str, float]], label: str) -> str:
+    """Named sizes as horizontal bars, the first few."""
+    shown = [(name, size) for name, size in values if size > 0][:MOST_BARS]
+    if not shown:
+        return ""
+    largest, height = max(size for _, size in shown), 18
+    lines = "".join(
+        f'<rect x="130" y="{height * i + 3}" width="{180 * size / largest:.1f}" height="12" fill="#00659f"/>'
+        f'<text x="124" y="{height * i + 13}" font-size="11" text-anchor="end" fill="currentColor">'
+        f"{escape(name if len(name) <= 18 else name[:17] + '…')}</text>"
+        for i, (name, size) in enumerate(shown)
+    )
+    box = f'viewBox="0 0 {WIDTH} {height * len(shown)}" width="{WIDTH}" height="{height * len(shown)}"'
+    return f'<svg {box} role="img" aria-label="{escape(label)}">{lines}</svg>'
 
 
 def steps(points: Sequence[tuple[float, float]], label: str) -> str:

@@ -20,6 +20,7 @@ from miserly import _display
 from miserly._typing import Array, Floats, Rows
 from miserly.plan import _menu_file
 from miserly.plan._certificate import Figure
+from miserly.plan._contributions import Contributions, joined_rows
 from miserly.plan._frozen import Frozen, frozen
 from miserly.plan._plan import Plan
 from miserly.plan._profile import Promise
@@ -281,6 +282,17 @@ class Menu(Frozen):
     def predict_cost(self, X: Any, **how: Any) -> Floats:
         """What each row pays; arguments as in `predict`."""
         return self._answers(X, lambda plan, run: run.cost, **how)
+
+    def contributions(self, X: Any, qid: Any = None, **how: Any) -> Contributions:
+        """What each purchase moved the scores, and what it cost, by the plans that the budget chooses; see
+        `Plan.contributions`. Other arguments as in `predict`."""
+        matrix = as_matrix(X, self.costs.features, self.costs.named, self.plans[0].schema)
+        query = None if qid is None else np.asarray(qid)
+        parts = list(self._parts(matrix, **how))
+        found = [
+            plan.contributions(matrix[rows], None if query is None else query[rows], cap) for rows, plan, cap in parts
+        ]
+        return joined_rows(found, [rows for rows, _, _ in parts])
 
     def _answers(self, X: Any, read: Callable[[Plan, Run], Array], qid: Any = None, **how: Any) -> Array:
         first = self.plans[0]

@@ -19,6 +19,7 @@ from miserly.plan import _file as file
 from miserly.plan import _links as links
 from miserly.plan._background import background
 from miserly.plan._certificate import Certificate, Figure, calibration_of, certified
+from miserly.plan._contributions import Contributions, contributions
 from miserly.plan._dictionary import Dictionary, Trees
 from miserly.plan._frozen import Frozen, frozen, known
 from miserly.plan._lightgbm_text import to_lightgbm
@@ -284,6 +285,32 @@ class Plan(Frozen):
     ) -> NDArray[np.float64]:
         """What each row pays."""
         return self.run(X, qid, budget, charge, confidence).cost
+
+    def contributions(
+        self, X: Any, qid: Any = None, budget: float | None = None, confidence: float | None = None
+    ) -> Contributions:
+        """What each purchase moved the scores, and what it cost: for every row they add up to the score.
+
+        Trees: at each split the mean of the training rows changes, which is the part of the split's feature (Saabas).
+        Raw features: weight times distance from the training mean. Kernels: the change when the value takes the place
+        of the mean, in the order of buying. A policy: the change of its prediction at each purchase. A feature that
+        needs several acquisitions divides its part equally among them.
+
+        Parameters
+        ----------
+        X : array or frame, rows × features
+            The values.
+        qid : array, optional
+            The query of each row, for gates that compare documents.
+        budget : float, optional
+            The most that a row may pay.
+        confidence : float, optional
+            Rows stop once their most probable class has this probability.
+        """
+        if confidence is not None:
+            return self.stopping(confidence).contributions(X, qid, budget)
+        matrix = as_matrix(X, self.costs.features, self.costs.named, self.schema)
+        return contributions(self, matrix, query_numbers(qid, len(matrix)), _limit(budget))
 
     def start(
         self,

@@ -19,6 +19,7 @@ from miserly._typing import Array, Bools, Floats
 from miserly.costs import set_bits
 from miserly.kernels import policy as kernels
 from miserly.kernels.threads import in_blocks
+from miserly.plan._contributions import Contributions, policy_contributions
 from miserly.plan._dictionary import Trees
 from miserly.plan._plan import Charge, Plan
 from miserly.plan._policy_arrays import Policy
@@ -196,6 +197,14 @@ class PolicyPlan(Plan):
             return self.stopping(confidence).run(X, qid, budget, charge, **start)
         matrix = as_matrix(X, self.costs.features, self.costs.named, self.schema)
         return self.walk_all(matrix, math.inf if budget is None else _not_nan(budget), **start)[0]
+
+    def contributions(
+        self, X: Any, qid: Any = None, budget: float | None = None, confidence: float | None = None
+    ) -> Contributions:
+        if confidence is not None:
+            return self.stopping(confidence).contributions(X, qid, budget)
+        matrix = as_matrix(X, self.costs.features, self.costs.named, self.schema)
+        return policy_contributions(self, matrix, math.inf if budget is None else _not_nan(budget))
 
     def walk_all(
         self,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from miserly.costs import set_bits
 from miserly.kernels import policy as kernels
+from miserly.plan._contributions import Contributions, policy_walk_contributions
 from miserly.plan._walk import NOTHING, Best, ListWalk, Walk
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class PolicyWalk(Walk):
         self._has, self._owns, self._barred = np.zeros((3, len(plan.costs.acquisitions)), bool)
         self._gain, self._price, self._rate = np.empty((3, n))
         self._row_score, self._z = plan.prior.copy(), plan.prior.copy()
+        self._trail: list[tuple[int, NDArray[np.float64]]] = []  # what was bought, and the scores then
         self._begin(given, without)
 
     def _begin(self, given: Mapping[str, float], without: Iterable[str]) -> None:  # type: ignore[override]
@@ -98,6 +100,10 @@ class PolicyWalk(Walk):
         plan, z = self.plan, self._z[None].copy()
         proba = plan.probabilities(z)[0] if plan.classes is not None else None
         return Best(plan.read_row(z), proba, z[0].copy(), 0)
+
+    def contributions(self) -> Contributions:
+        """What each purchase so far changed the score when it was made, and what it cost."""
+        return policy_walk_contributions(self)
 
     @property
     def ranking(self) -> list[Offer]:
@@ -159,6 +165,7 @@ class PolicyWalk(Walk):
         assert policy is not None
         n_known = kernels.reveal(self._x, self._seen, self._knows, self._owns, offers, columns)
         kernels.score_row(self._seen, n_known, predictor, self._row_score, self._z)
+        self._trail.append((self.asked, self._z.copy()))
         most = kernels.append_scores(self._seen, width, link, self._z)
         state, rated = (self._seen, self._knows, self._owns, self._barred), (self._gain, self._price, self._rate)
         kernels.rate_candidates(*state, most, values, offers, *rated)

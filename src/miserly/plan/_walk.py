@@ -20,6 +20,7 @@ from miserly.costs import Account
 from miserly.kernels import gaps as with_gaps
 from miserly.kernels import machines
 from miserly.kernels import trees as kernels
+from miserly.plan._contributions import Contributions, walk_contributions
 from miserly.plan._gates import passes
 from miserly.plan._node import EXIT
 from miserly.plan._program import Step, Stop
@@ -130,6 +131,7 @@ class Walk:
         self._state = State(program, 1)
         self._values, self._known = program.kept()
         self._root = self._complete = self._scored = 0
+        self._scored_nodes: list[range] = []  # for contributions
         self._begin_with(given, plan.tables.known_at_first(self._had))
         if plan.roots:
             self._begin(plan.roots[0])
@@ -172,6 +174,10 @@ class Walk:
         z = self._state.read(score)
         proba = plan.probabilities(z)[0] if plan.classes is not None else None
         return Best(plan.read_row(z), proba, score[0], self.tier)
+
+    def contributions(self) -> Contributions:
+        """What each purchase so far moved the score, and what it cost; see `Plan.contributions`."""
+        return walk_contributions(self)
 
     def supply(self, values: Mapping[str, float]) -> None:
         """Take the values that the wanted acquisitions gave, pay for them, and go on as far as possible."""
@@ -464,6 +470,7 @@ class Walk:
             self._blame_dead(learners, range(step.first + self._scored, step.first + n_nodes))
         if self.budget < math.inf:
             self._note_answers(range(step.first + self._scored, step.first + n_nodes))
+        self._scored_nodes.append(range(step.first + self._scored, step.first + n_nodes))
         self._scored = n_nodes
         last = step.first + n_nodes - 1
         self._state.finish(plan.nodes[last], ONE_ROW)

@@ -11,6 +11,8 @@ from miserly.report.figures import (
     FrugalPicture,
     LeavesPicture,
     PlanPicture,
+    PurchaseValue,
+    PurchaseValuesPicture,
     SpendingPicture,
     StagesPicture,
     TiersPicture,
@@ -18,6 +20,7 @@ from miserly.report.figures import (
     plot_frontier,
     plot_plan,
     plot_tree,
+    purchase_values,
 )
 from miserly.report.figures import CloudPanel as CloudPanel
 from miserly.report.figures import FrontierPanel as FrontierPanel
@@ -38,6 +41,8 @@ __all__ = [
     "PlanPicture",
     "Protocol",
     "ProtocolStep",
+    "PurchaseValue",
+    "PurchaseValuesPicture",
     "Rate",
     "SavedRun",
     "SpendingPicture",
@@ -50,6 +55,7 @@ __all__ = [
     "plot_plan",
     "plot_tree",
     "protocol",
+    "purchase_values",
     "save_run",
     "write_report",
 ]

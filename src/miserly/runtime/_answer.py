@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from miserly import _display
+from miserly.plan import Contributions, Walk
 
 
 class Call(NamedTuple):
@@ -76,6 +77,8 @@ class Answer:
         All calls of extractors, with times and errors.
     unit : str
         The unit of prices and of the cost.
+    walk : Walk or None, default=None
+        The way of the row through the plan, for `contributions()`.
 
     Examples
     --------
@@ -101,6 +104,13 @@ class Answer:
     elapsed: float
     calls: tuple[Call, ...]
     unit: str
+    walk: Walk | None = field(default=None, repr=False, compare=False)
+
+    def contributions(self) -> Contributions:
+        """What each purchase moved the score, and what it cost; see `Plan.contributions`."""
+        if self.walk is None:
+            raise ValueError("This answer was made by hand: contributions belong to answers of `OnDemand.predict`.")
+        return self.walk.contributions()
 
     @property
     def measured(self) -> float:

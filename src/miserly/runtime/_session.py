@@ -210,6 +210,7 @@ class Session:
             elapsed,
             tuple(self.calls),
             walk.plan.costs.unit,
+            walk,
         )
 
     def _stopped(self) -> str:

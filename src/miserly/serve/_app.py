@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 import msgspec
 from litestar import Litestar, MediaType, Request, Response, get
@@ -90,7 +92,7 @@ class Application(Litestar):
         """Answer one request, or take part in the server's start and end."""
         if scope["type"] == "http":
             path = scope["path"].removeprefix(scope.get("root_path", "")).rstrip("/")
-            answer = self._answering(path)
+            answer = self._answering(path, scope.get("query_string", b""))
             if answer is not None and scope["method"] == "POST":
                 await self._exchange(path, answer, scope, receive, send)
                 return
@@ -103,9 +105,9 @@ class Application(Litestar):
                 return
         await super().__call__(scope, receive, send)
 
-    def _answering(self, path: str) -> Answering | None:
+    def _answering(self, path: str, query: bytes) -> Answering | None:
         if path == "/v1/predict":
-            return self.handler.predict
+            return partial(self.handler.predict, explain=True) if _explains(query) else self.handler.predict
         if path == "/v1/rank":
             return self.handler.rank
         if path == self.infer_path:
@@ -297,6 +299,11 @@ def create_app(
     if app.access_log is not None:
         app.on_shutdown.append(app.access_log.close)
     return app
+
+
+def _explains(query: bytes) -> bool:
+    """Whether a request asks for contributions: ?explain=1 or ?explain=true."""
+    return bool(query) and parse_qs(query.decode("latin-1")).get("explain", ["0"])[-1].lower() in ("1", "true")
 
 
 def _fields(canary: Canary) -> dict[str, Any]:

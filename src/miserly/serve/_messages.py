@@ -75,6 +75,25 @@ class NextAnswer(msgspec.Struct):
     ranking: list[NextCandidate]
 
 
+class ExplainedPurchase(msgspec.Struct):
+    """What one purchase moved each score, and what it cost."""
+
+    acquisition: str
+    moved: list[float]
+    paid: float
+
+
+class Explained(msgspec.Struct):
+    """Sent for ?explain=1: `base`, `free` and what the purchases moved add up to `score`, for each of the `outputs`."""
+
+    outputs: list[str]
+    base: list[float]
+    free: list[float]
+    purchases: list[ExplainedPurchase]
+    evaluation: float
+    score: list[float]
+
+
 class PredictAnswer(msgspec.Struct):
     """The value (null if it is no number), the probability of each of the plan's classes, what it cost, and why it
     stopped: answered, budget, deadline, spend-cap:… with the limit that left no money, or failed:… with the first
@@ -89,6 +108,7 @@ class PredictAnswer(msgspec.Struct):
     tier: int
     version: str = ""
     paid: float | msgspec.UnsetType = msgspec.UNSET
+    contributions: Explained | msgspec.UnsetType = msgspec.UNSET
 
 
 class ManyAnswer(msgspec.Struct):
@@ -174,7 +194,7 @@ def shorten(text: str) -> str:
     return text if len(text) <= LONGEST_ECHO else text[:LONGEST_ECHO] + "…"
 
 
-def prediction(answer: Answer, version: str = "") -> PredictAnswer:
+def prediction(answer: Answer, version: str = "", explain: bool = False) -> PredictAnswer:
     """One answer as it is sent, with the version of the plan that gave it."""
     probabilities, value = answer.probabilities, answer.value
     return PredictAnswer(
@@ -187,7 +207,16 @@ def prediction(answer: Answer, version: str = "") -> PredictAnswer:
         answer.tier,
         version,
         answer.paid if any(call.paid is not None for call in answer.calls) else msgspec.UNSET,
+        explained(answer) if explain else msgspec.UNSET,
     )
+
+
+def explained(answer: Answer) -> Explained:
+    """What the purchases of an answer moved."""
+    try:
+        return msgspec.convert(answer.contributions().to_dict(), Explained)
+    except ValueError as error:
+        raise RefusedError(f"This plan cannot explain its answers: {error}", "explain", "Leave explain out.") from None
 
 
 def next_purchase(advice: Advice) -> NextAnswer:
@@ -206,9 +235,9 @@ def next_purchase(advice: Advice) -> NextAnswer:
     )
 
 
-def many(answers: Sequence[Answer], version: str) -> ManyAnswer:
+def many(answers: Sequence[Answer], version: str, explain: bool = False) -> ManyAnswer:
     """The answers of several rows as they are sent."""
-    sent = [prediction(answer, version) for answer in answers]
+    sent = [prediction(answer, version, explain) for answer in answers]
     return ManyAnswer(sent, math.fsum(a.cost for a in answers), dict(Counter(a.stopped for a in sent)), version)
 
 

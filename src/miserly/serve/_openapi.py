@@ -26,6 +26,12 @@ LIMIT_HEADERS = {
     "Miserly-Budget": "Most that the row may cost, in the plan's unit. With one in the body, the smaller counts.",
     "Miserly-Deadline-Ms": "Milliseconds until an answer is wanted. With one in the body, the smaller counts.",
 }
+EXPLAIN = {
+    "name": "explain",
+    "in": "query",
+    "description": "1: the answer says what each purchase moved the score, and what it cost.",
+    "schema": {"type": "string", "enum": ["0", "1", "true", "false"]},
+}
 ROUTES: dict[str, tuple[str, str, Any]] = {
     "/v1/predict": (
         "post",
@@ -71,7 +77,8 @@ def _asking(summary: str, request: type, *answers: type) -> dict[str, Any]:
         "parameters": [
             {"name": name, "in": "header", "description": text, "schema": number}
             for name, text in LIMIT_HEADERS.items()
-        ],
+        ]
+        + ([EXPLAIN] if request is PredictRequest else []),
         "requestBody": {"required": True, "content": _json(request)},
         "responses": {
             "200": {"description": "An answer, with the reason why it stopped", "content": _json(*answers)},

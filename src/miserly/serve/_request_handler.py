@@ -91,14 +91,16 @@ class RequestHandler:
         self._inferences = msgspec.json.Decoder(InferRequest)
         self._encode = msgspec.json.Encoder().encode
 
-    async def predict(self, body: bytes, headers: Headers, arrived: float, waited: float) -> bytes:
+    async def predict(
+        self, body: bytes, headers: Headers, arrived: float, waited: float, explain: bool = False
+    ) -> bytes:
         """Answer one row, or several; the deadline counts from when the request `arrived`, and it `waited` until it was
-        looked at."""
+        looked at. `explain` adds what each purchase moved."""
         asked = read(self._predictions, body)
         budget, until = self._bounds(asked, headers, arrived, waited)
         if asked.rows is not None:
             answers, active = await self._predict_many(asked, budget, until, body, headers)
-            sent = self._encode(many(answers, active.version))
+            sent = self._encode(many(answers, active.version, explain))
             self._telemetry.request("/v1/predict", 200, self._now() - arrived)
             return sent
         await self._pool.admission.enter()
@@ -109,7 +111,7 @@ class RequestHandler:
             row = await self._row(active, asked.row, "row", until)
             answer = await self._answer(active, row, budget, until, asked.features)
             self._look(active, row)
-            sent = self._encode(prediction(answer, active.version))
+            sent = self._encode(prediction(answer, active.version, explain))
             delay = self._now() - arrived - min(answer.elapsed, answer.measured)
         except Exception as error:
             self._note_error(pool, active, error)

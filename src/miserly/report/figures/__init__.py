@@ -7,6 +7,7 @@ from miserly.report.figures._frontier import FrontierPicture, plot_frontier
 from miserly.report.figures._frugal import FrugalPicture
 from miserly.report.figures._leaves import LeavesPicture
 from miserly.report.figures._panels import CloudPanel, FrontierPanel, LinePanel, Panel, TablePanel, plot_panels
+from miserly.report.figures._purchase_values import PurchaseValue, PurchaseValuesPicture, purchase_values
 from miserly.report.figures._spending import SpendingPicture
 from miserly.report.figures._stages import StagesPicture
 from miserly.report.figures._tiers import Tier, TiersPicture, price_tiers
@@ -23,6 +24,8 @@ __all__ = [
     "LinePanel",
     "Panel",
     "PlanPicture",
+    "PurchaseValue",
+    "PurchaseValuesPicture",
     "SpendingPicture",
     "StagesPicture",
     "TablePanel",
@@ -34,4 +37,5 @@ __all__ = [
     "plot_plan",
     "plot_tree",
     "price_tiers",
+    "purchase_values",
 ]
