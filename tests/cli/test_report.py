@@ -62,6 +62,27 @@ def test_two_sweeps_on_one_page(miserly):
     assert [m["name"] for m in shown["methods"]] == ["learner", "path"]
 
 
+def test_groups_of_a_feature_and_of_a_column_of_the_table(miserly):
+    feature = json.loads(re.search(r'id="stop-0">(.*?)</script>', (miserly.folder / "page.html").read_text())[1])
+    assert feature["groups"] == [], "none unless named"
+    lines = (miserly.folder / "validation.csv").read_text().splitlines()
+    head, sites = lines[0].split(","), ["Bern" if i % 3 else "Basel" for i in range(len(lines) - 1)]
+    table = [lines[0] + ",site", *(f"{line},{site}" for line, site in zip(lines[1:], sites))]
+    (miserly.folder / "sites.csv").write_text("\n".join(table) + "\n")
+    miserly("report", "learner", "-o", "sites.html", "--rows", "sites.csv", "--group-by", "site")
+    found = json.loads(re.search(r'id="stop-0">(.*?)</script>', (miserly.folder / "sites.html").read_text())[1])
+    assert {g["group"]: g["rows"] for g in found["groups"]} == {
+        "Basel": sites.count("Basel"),
+        "Bern": sites.count("Bern"),
+    }
+    used = main_data(miserly.folder / "page.html")["features"][0][0]
+    miserly("report", "learner", "-o", "own.html", "--group-by", used)
+    assert used in head
+    assert "no feature 'sight'" in miserly("report", "learner", "--group-by", "sight", code=1)
+    assert "no column 'sight'" in miserly("report", "learner", "--rows", "sites.csv", "--group-by", "sight", code=1)
+    assert "--group-by" in miserly("report", "learner", "--rows", "sites.csv", code=2)
+
+
 def test_likely_mistakes(miserly):
     assert "no run.json" in miserly("report", ".", code=1)
     assert "does not exist" in miserly("report", "nothing", code=2)

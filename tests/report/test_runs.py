@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 from sweeps import front_of, mail, search, triage
 
+import miserly as ms
 from miserly.costs import CostTable
 from miserly.plan import Node, Plan, RawFeatures, load_plan
 from miserly.report import LabelledRows, Observed, SavedRun, load_run, save_run, write_report
 from miserly.report.page._content import Content
 from miserly.report.page._details import details
+from miserly.report.page._purchases import owned_by, purchases
 from miserly.report.page._walks import choose_rows, walks
 from oracles import hand_built
 from oracles.driver import drive, drive_list
@@ -151,6 +153,44 @@ def test_the_figures_of_the_page_are_those_of_the_plans():
     blind, first = main["stops"][main["blind"]], best[0]
     assert first["lost"] == first["quality"] - blind["quality"] > 0
     assert first["times"] == blind["cost"]["mean"] / first["cost"]["mean"]
+
+
+@pytest.mark.parametrize("name", [name for name in hand_built.PLANS if name != "wide"])
+def test_what_rows_buy_is_what_their_walks_buy(name):
+    """Counted without walking: the shares are those of drivers that walk each row, and they add up to the mean cost."""
+    plan = hand_built.PLANS[name]()
+    X = hand_built.rows(60, seed=1)
+    qid = np.repeat(np.arange(6), 10)
+    rows = LabelledRows(X, np.zeros(60), qid if plan.by_query else None)
+    seen = Observed.of(plan, rows)
+    owned, steps = owned_by(seen), walks(plan, rows, np.arange(60))
+    bought = [{name for step in mine for name in step.buys} for mine in steps]
+    if owned is None:
+        assert plan.charge == "path"
+    else:
+        names = plan.costs.acquisitions
+        assert [{names[a] for a in np.flatnonzero(line)} for line in owned] == bought
+    lines = purchases(seen, steps)
+    assert {line["name"]: line["share"] for line in lines} == {
+        name: pytest.approx(np.mean([name in b for b in bought])) for name in set().union(*bought)
+    }
+    if owned is not None and not plan.costs.evaluation:
+        assert sum(line["spent"] for line in lines) == pytest.approx(seen.cost.mean())
+
+
+def test_a_policys_purchases_are_counted_over_all_rows():
+    X = hand_built.rows(300, seed=2)
+    y = (X[:, 0] + X[:, 1] > 0).astype(int)
+    costs = ms.CostTable.per_feature({f"f{i}": 1.0 + i for i in range(X.shape[1])})
+    plan = ms.ActiveClassifier(costs, random_state=0).fit(X, y).plan_.at(1e-4)
+    rows = LabelledRows(X[:50], y[:50])
+    seen, mine = Observed.of(plan, rows), walks(plan, rows, np.arange(50))
+    names = plan.costs.acquisitions
+    bought = [{name for step in way for name in step.buys} for way in mine]
+    assert [{names[a] for a in np.flatnonzero(line)} for line in owned_by(seen)] == bought
+    assert sum(line["spent"] for line in purchases(seen, mine)) == pytest.approx(seen.cost.mean())
+    assert any(bought)
+    assert "may buy" in plan.describe()
 
 
 def test_the_tradeoff_of_zero_is_the_cost_blind_model():

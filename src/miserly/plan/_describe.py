@@ -47,13 +47,12 @@ def summary(plan: Plan) -> str:
     for k in range(len(plan.nodes)):
         everything |= plan.tables.purchase(k)[0]
     price = plan.tables.ledger.price(everything)
-    prior = ", ".join(f"{p:.4g}" for p in plan.prior) + (" (scores)" if plan.classes is not None else "")
     return (
         f"{plan.notes.get('estimator', 'A plan')}: {len(plan.nodes)} nodes over {len(plan.dictionary)} "
         f"{kinds[plan.dictionary.kind]}, charged by {plan.charge}; answers {_answers(plan)}.\n"
         f"It may buy {everything.bit_count()} of {len(plan.costs.acquisitions)} acquisitions "
         f"for {price:g} {plan.costs.unit} in all; evaluation {plan.costs.evaluation_text}.\n"
-        f"Before any purchase it answers {prior}."
+        f"Before any purchase it predicts {_first(plan)}."
         + ("" if plan.error_costs is None else f"\nIt predicts what is expected to cost least: {_costs(plan)}.")
         + ("" if plan.certificate is None else f"\n{plan.certificate.describe()}")
     )
@@ -61,7 +60,9 @@ def summary(plan: Plan) -> str:
 
 def in_words(plan: Plan) -> str:
     """The summary, what is bought in which order, and where gates send rows."""
-    lines = [summary(plan)]
+    lines, is_policy = [summary(plan)], getattr(plan, "policy", None) is not None
+    if is_policy:
+        lines.append("At each step a row buys what is expected to lower the loss most for its price, or stops.")
     bought = {line["node"]: line for line in purchases(plan)}
     for k, node in enumerate(plan.nodes):
         gated = node.gate.kind != "open"
@@ -71,7 +72,8 @@ def in_words(plan: Plan) -> str:
         gain = "" if math.isnan(line["gain"]) else f", gain {line['gain']:.4g}"
         what = ", ".join(line["buys"]) or "nothing"
         price = f"{line['price']:g} {plan.costs.unit}"
-        verb, most = ("may buy", "at most ") if plan.charge == "path" and line["buys"] else ("buys", "")
+        rows_differ = plan.charge == "path" or is_policy
+        verb, most = ("may buy", "at most ") if rows_differ and line["buys"] else ("buys", "")
         lines.append(f"  node {line['node']}: {verb} {what} for {most}{price}; {line['learners']} learners{gain}")
         if gated:
             lines.append(f"    {node.gate.describe()}: to {_place(node.passed)}; otherwise to {_place(node.failed)}")
@@ -96,6 +98,15 @@ def to_dot(plan: Plan) -> str:
     if exits:
         lines.append('  exit [shape=plain, label="answer"];')
     return "\n".join([*lines, "}"])
+
+
+def _first(plan: Plan) -> str:
+    """The prediction for a row of which nothing is known."""
+    if plan.classes is None:
+        return ", ".join(f"{p:.4g}" for p in plan.prior)
+    chances = plan.probabilities(plan.prior[None])[0]
+    best = int(np.argmax(chances))
+    return f"{plan.classes[best]} (probability {chances[best]:.4g})"
 
 
 def _answers(plan: Plan) -> str:

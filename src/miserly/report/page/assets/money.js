@@ -23,6 +23,7 @@ function buildMoney(data, pick) {
       { key: "seconds", label: "Seconds to fit", number: true },
     ],
   });
+  byId("models").addEventListener("toggle", () => showModels(data, state));
   byId("price-name").textContent = `Money for one unit (${data.unit})`;
   byId("price-part").hidden = isMoney(data.unit);
   byId("bill-how").textContent = isMoney(data.unit)

@@ -3,7 +3,7 @@
 function buildOrder(data, pick) {
   const names = (value) => (value.length ? some(value, 4) : "nothing");
   tables.bought = new Table(byId("bought"), {
-    caption: "What rows buy, in this order", filter: "Filter", open: 12, empty: "It buys nothing.",
+    caption: "What rows buy, in the mean order of purchase", filter: "Filter", open: 12, empty: "It buys nothing.",
     columns: [
       { key: "place", label: "#", number: true },
       { key: "name", label: "Buys", wide: true },

@@ -17,7 +17,7 @@ const SCREENS = {
     frontierPicture(figures.frontier, data, state, pick);
     showCompare(data, stop);
     showBill(data, stop);
-    showModels(data, state);
+    if (byId("models").open) showModels(data, state);
   },
   order: (stop, detail) => {
     showOrder(data, detail, state);
