@@ -1,6 +1,7 @@
 """Results shared by way of a real Redis, which is killed in the middle: answers go on."""
 
 import asyncio
+import multiprocessing
 import os
 import shutil
 import socket
@@ -228,3 +229,56 @@ def test_another_version_of_a_function_finds_nothing(server):
         cache = RedisCache("v", key=lambda row: row[0], ttl=60.0, url=server.url, timeout=1.0)
         with OnDemand(PLAN, [extractor("x", yields="x", cache=cache, version=version)(lambda row: row[1])]) as runner:
             assert runner.predict(("a", value)).value == value
+
+
+def calls_of(url, barrier, results, fail_first):
+    """In a process of its own: answer one row when all are ready; count the calls of the function in a file."""
+    from pathlib import Path
+
+    calls = Path(results)
+
+    @extractor(
+        "x", yields="x", cache=RedisCache("joined", key=lambda row: row, ttl=60.0, url=url, timeout=5.0, join=30.0)
+    )
+    def x(row):
+        with calls.open("ab") as file:
+            file.write(b"x")
+        time.sleep(0.3)
+        if fail_first and calls.stat().st_size == 1:
+            raise ConnectionError("the first call fails")
+        return 7.0
+
+    with OnDemand(PLAN, [x]) as runner:
+        barrier.wait(60)
+        answer = runner.predict("same", deadline=60.0)
+    if answer.value != 7.0 and not fail_first:
+        os._exit(1)
+    os._exit(0)
+
+
+@pytest.mark.parametrize("fail_first", [False, True])
+def test_processes_join_a_call_of_another(server, tmp_path, fail_first):
+    """Three processes ask for one key at once: the function is called once; again only where it failed."""
+    context = multiprocessing.get_context("spawn")
+    barrier = context.Barrier(3)
+    made = [
+        context.Process(target=calls_of, args=(server.url, barrier, str(tmp_path / "calls"), fail_first))
+        for _ in range(3)
+    ]
+    for process in made:
+        process.start()
+    for process in made:
+        process.join(120)
+    assert [process.exitcode for process in made] == [0] * 3
+    assert (tmp_path / "calls").stat().st_size == (2 if fail_first else 1)
+
+
+def test_a_process_that_died_is_waited_for_no_longer_than_said(server):
+    cache = RedisCache("dead", key=lambda row: row, ttl=30.0, url=server.url, timeout=1.0, join=0.2)
+    other = RedisCache("dead", key=lambda row: row, ttl=30.0, url=server.url, timeout=1.0, join=0.2)
+    assert cache.fetch("k", "f") is None, "this process marks the call, and dies"
+    assert other.fetch("k", "f") is None, "the call is made here in the end"
+    other.share("k", "f", 3.0)
+    assert cache.fetch("k", "f") == (3.0,)
+    for each in (cache, other):
+        each.land("k", 3.0, None)

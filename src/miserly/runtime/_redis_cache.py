@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Hashable
+from contextlib import suppress
+from secrets import token_hex
+from time import monotonic, sleep
 from typing import Any
 
 import msgspec
@@ -13,13 +16,15 @@ from miserly.runtime._pool import Pool
 from miserly.runtime._redis_link import RedisLink
 
 log = logging.getLogger("miserly.runtime")
+PAUSE = 0.005  # seconds between looks for a result that another process computes
 
 
 class RedisCache(Cache):
     """Keeps what an extractor returned in Redis, as JSON.
 
-    In a process, a call in flight is joined, not repeated. Redis is asked where the call would run. While it does not
-    answer, everything is computed as if nothing were kept. An entry carries the extractor's fingerprint (its name,
+    A call in flight is joined, not repeated: in a process at once, in other processes (the workers of a server) by a
+    mark in Redis, for at most `join` seconds. Redis is asked where the call would run. While it does not answer,
+    everything is computed as if nothing were kept. An entry carries the extractor's fingerprint (its name,
     what it yields and needs, its `version`): an entry of another fingerprint, or one that cannot be read, counts as
     absent and is replaced. What JSON cannot say is not kept.
 
@@ -35,6 +40,8 @@ class RedisCache(Cache):
         Where Redis listens.
     timeout : float, default 0.05
         Seconds that one question may take in all, above 0.
+    join : float, default 1.0
+        Seconds that a call waits for the same call of another process, which is then made here too; 0: none waits.
 
     Examples
     --------
@@ -51,8 +58,13 @@ class RedisCache(Cache):
         ttl: float,
         url: str = "redis://127.0.0.1:6379/0",
         timeout: float = 0.05,
+        join: float = 1.0,
     ) -> None:
         super().__init__(key, ttl)
+        if not join >= 0:
+            raise ValueError(f"join is a number of seconds, 0 or more, got {join!r}.")
+        self._join = join
+        self._marks: dict[Hashable, str] = {}  # of the calls that are made here
         self.name, self.timeout = name, timeout
         self._link = RedisLink(name, url, timeout, "is computed")
         self._redis = self._link.redis
@@ -60,7 +72,30 @@ class RedisCache(Cache):
 
     def fetch(self, key: Hashable, fingerprint: str) -> tuple[Any] | None:
         """Return what any process kept under a key, in a tuple; None if there is nothing that fits."""
-        text = self._ask(lambda: self._redis.get(self._name_of(key)))
+        found = self._read(self._ask(lambda: self._redis.get(self._name_of(key))), fingerprint)
+        if found is not None or not self._join:
+            return found
+        return self._join_other(key, fingerprint)
+
+    def _join_other(self, key: Hashable, fingerprint: str) -> tuple[Any] | None:
+        """Mark a call as in flight, or wait for the process that did; None: the call is to be made here."""
+        mark, name = token_hex(8), self._name_of(key) + b":flight"
+        milliseconds = max(1, round(1e3 * self._join))
+        until = monotonic() + self._join
+        while monotonic() < until:
+            is_ours = self._ask(lambda: self._redis.set(name, mark, nx=True, px=milliseconds) or False)
+            if is_ours:
+                self._marks[key] = mark
+                return None
+            if is_ours is None:  # Redis does not answer
+                return None
+            sleep(PAUSE)
+            found = self._read(self._ask(lambda: self._redis.get(self._name_of(key))), fingerprint)
+            if found is not None:
+                return found
+        return None
+
+    def _read(self, text: Any, fingerprint: str) -> tuple[Any] | None:
         if text is None:
             return None
         try:
@@ -84,8 +119,18 @@ class RedisCache(Cache):
         """Give the result to all who joined a call; Redis has it already."""
         with self._lock:
             waiters = self._flights.pop(key, [])
+        mark = self._marks.pop(key, None)
+        if mark is not None:
+            self._pool.submit(lambda: self._unmark(key, mark), lambda _: None)
         for waiter in waiters:
             waiter(result, error)
+
+    def _unmark(self, key: Hashable, mark: str) -> None:
+        """The call has ended: another process that waits for a result that will not come may make it."""
+        with suppress(Exception):  # the mark ends by itself
+            name = self._name_of(key) + b":flight"
+            if self._redis.get(name) == mark.encode():
+                self._redis.delete(name)
 
     def _name_of(self, key: Hashable) -> bytes:
         return b"miserly:%b:%b" % (self.name.encode(), msgspec.json.encode(key))

@@ -1,0 +1,5 @@
+"""The five plain extractors of `benchmarks.serving`, for the command line."""
+
+from benchmarks.serving import extractors
+
+__all__ = ["extractors"]
