@@ -119,13 +119,12 @@ class Application(Litestar):
         headers = scope["headers"]
         facts: dict[str, Any] = {"request_id": request_id(headers), "route": path, "status": CLIENT_GONE}
         FACTS.set(facts)
+        span = self.tracing.begin(path, headers, self.clock.now() - arrived) if self.tracing.is_on else None
         try:
-            if self.tracing.is_on:
-                with self.tracing.request(path, headers, self.clock.now() - arrived):
-                    await self._respond(path, answer, headers, arrived, receive, send)
-            else:
-                await self._respond(path, answer, headers, arrived, receive, send)
+            await self._respond(path, answer, headers, arrived, receive, send)
         finally:
+            if span is not None:
+                self.tracing.end(span)
             if self.access_log is not None:
                 self.access_log.record(**facts, ms=round(1e3 * (self.clock.now() - arrived), 3))
 

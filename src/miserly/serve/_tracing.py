@@ -7,8 +7,7 @@ the module of the extractors. Spans of calls are made after the answer, from the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from itertools import groupby
 from time import time_ns
@@ -30,7 +29,15 @@ def _optional(name: str) -> Any:
 contexts, propagate, trace = map(_optional, ("context", "propagate", "trace"))
 Headers = Iterable[tuple[bytes, bytes]]
 GOOD = ("ok", "cached")
-RENAMED = {"request_id": "http.request.id", "route": "http.route", "status": "http.response.status_code"}
+SHOWN = {  # the facts of a request that its span has; each attribute takes a microsecond
+    "request_id": "http.request.id",
+    "status": "http.response.status_code",
+    "version": "miserly.version",
+    "cost": "miserly.cost",
+    "stopped": "miserly.stopped",
+    "rows": "miserly.rows",
+}
+EMPTY: Any = None if contexts is None else contexts.Context()
 
 
 class _HeaderGetter:
@@ -53,6 +60,7 @@ class Tracing:
     def __init__(self) -> None:
         self._provider: Any = None
         self._tracer: Any = None
+        self._fields: set[bytes] = set()  # headers by which a client says its span
 
     @property
     def is_on(self) -> bool:
@@ -64,28 +72,29 @@ class Tracing:
             is_real = not isinstance(provider, trace.ProxyTracerProvider | trace.NoOpTracerProvider)
             self._provider = provider
             self._tracer = provider.get_tracer("miserly", __version__) if is_real else None
+            self._fields = {name.lower().encode() for name in propagate.get_global_textmap().fields}
         return self._tracer is not None
 
-    @contextmanager
-    def request(self, route: str, headers: Headers, seconds_ago: float) -> Iterator[None]:
-        """A span of the request, a child of the client's span by its `traceparent`; extractors run inside it."""
-        outer = propagate.extract(headers, getter=GETTER)
+    def begin(self, route: str, headers: Headers, seconds_ago: float) -> tuple[Any, Any]:
+        """Begin a span of the request, a child of the client's span by its `traceparent`; extractors run inside it. The
+        result goes to `end`."""
+        outer = EMPTY
+        if any(name in self._fields for name, _ in headers):
+            outer = propagate.extract(headers, outer, GETTER)
         began = time_ns() - round(1e9 * seconds_ago)
-        name = f"POST {route}"
-        span = self._tracer.start_span(name, outer, trace.SpanKind.SERVER, start_time=began)
-        token = contexts.attach(trace.set_span_in_context(span, outer))
-        try:
-            yield
-        finally:
-            contexts.detach(token)
-            if span.is_recording():
-                facts = FACTS.get() or {}
-                for key, value in facts.items():
-                    if key != "value" and value is not None:
-                        span.set_attribute(RENAMED.get(key, f"miserly.{key}"), value)
-                if facts.get("status", 0) >= 500:
-                    span.set_status(trace.StatusCode.ERROR)
-            span.end()
+        span = self._tracer.start_span(f"POST {route}", outer, trace.SpanKind.SERVER, start_time=began)
+        return span, contexts.attach(trace.set_span_in_context(span, outer))
+
+    def end(self, begun: tuple[Any, Any]) -> None:
+        """End the span of the request, with what the access log knows of it."""
+        span, token = begun
+        contexts.detach(token)
+        if span.is_recording():
+            facts = FACTS.get() or {}
+            span.set_attributes({name: facts[key] for key, name in SHOWN.items() if facts.get(key) is not None})
+            if facts.get("status", 0) >= 500:
+                span.set_status(trace.StatusCode.ERROR)
+        span.end()
 
     def calls(self, answers: Sequence[Answer]) -> None:
         """Spans of the calls behind answers, below the present request: of one row each call, of several each
