@@ -71,6 +71,7 @@ def workers(plan: Path, message: bytes) -> None:
             for server in (one, two):
                 ask(server[1], message, N_CONNECTIONS, DEPTH, 1.0)
             pairs = [(measured(*one, message), measured(*two, message)) for _ in range(N_PAIRS)]
+        spent = [statistics.median(cpu for _, cpu in side) for side in zip(*pairs)]
         ratios = [two[0].rate / one[0].rate for one, two in pairs]
         rates = [statistics.median(load.rate for load, _ in side) for side in zip(*pairs)]
         generator = statistics.median(load.cpu / load.n_good for (load, _), _ in pairs)
@@ -78,7 +79,8 @@ def workers(plan: Path, message: bytes) -> None:
         print(
             f"  {kind}: {rates[0]:.0f} requests/s by one, {rates[1]:.0f} by two workers, ratio "
             f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}) {goal}; "
-            f"the generator takes {1e6 * generator:.0f} µs a request, load of the machine {psutil.getloadavg()[0]:.1f}"
+            f"CPU {1e6 * spent[0]:.0f} and {1e6 * spent[1]:.0f} µs a request, so with two free cores "
+            f"{2 * spent[0] / spent[1]:.2f}; the generator takes {1e6 * generator:.0f} µs a request, load of the machine {psutil.getloadavg()[0]:.1f}"
         )
 
 
