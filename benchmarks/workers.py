@@ -80,7 +80,8 @@ def workers(plan: Path, message: bytes) -> None:
             f"  {kind}: {rates[0]:.0f} requests/s by one, {rates[1]:.0f} by two workers, ratio "
             f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}) {goal}; "
             f"CPU {1e6 * spent[0]:.0f} and {1e6 * spent[1]:.0f} µs a request, so with two free cores "
-            f"{2 * spent[0] / spent[1]:.2f}; the generator takes {1e6 * generator:.0f} µs a request, load of the machine {psutil.getloadavg()[0]:.1f}"
+            f"{2 * spent[0] / spent[1]:.2f}; the generator takes {1e6 * generator:.0f} µs, "
+            f"load of the machine {psutil.getloadavg()[0]:.1f}"
         )
 
 

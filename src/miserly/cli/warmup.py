@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
 import click
@@ -17,6 +19,7 @@ def warmup() -> None:
 
     from miserly.costs import CostTable
     from miserly.estimators import GreedyMiserClassifier, GreedyMiserRanker, GreedyMiserRegressor
+    from miserly.plan import Node, Plan, RawFeatures, RBFKernels
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 4))
@@ -30,9 +33,25 @@ def warmup() -> None:
                 kind = GreedyMiserRegressor if name == "numbers" else GreedyMiserClassifier
                 model = kind(**params, charge=charge).fit(X, y)
                 model.predict(X, budget=2.0)
-                walk = model.plan_.start()
-                while not walk.done:
-                    walk.supply(dict.fromkeys(walk.needs, 0.0))
+                _walk(model.plan_)
+        for learners in (RawFeatures([0, 1]), RBFKernels([0, 2], X[:3, [0, 2]], 0.5)):
+            _walk(Plan(CostTable.per_feature([1.0] * 4), learners, (Node([0, 1], [0.5, 0.5]),), [0.0], means=[0.0] * 4))
         grades = targets["three"]
         GreedyMiserRanker(**params).fit(X, grades, qid=np.repeat(np.arange(8), 10)).predict(X)
     click.echo(f"Compiled in {time.perf_counter() - began:.0f} s.")
+
+
+def _walk(plan: Any) -> None:
+    """One row, and a few, through a plan as a server reads it: its arrays are read-only then."""
+    import numpy as np
+
+    from miserly.plan import load_plan
+
+    with tempfile.TemporaryDirectory() as folder:
+        plan.save(Path(folder, "small.plan"))
+        loaded = load_plan(Path(folder, "small.plan"))
+    walk = loaded.start()
+    while not walk.done:
+        walk.supply(dict.fromkeys(walk.needs, 0.0))
+    _ = walk.best
+    loaded.predict(np.zeros((3, len(plan.costs.features))))
