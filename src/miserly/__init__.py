@@ -45,6 +45,8 @@ _HOME = {
     "read_table": "miserly.datasets",
     "frontier": "miserly.frontiers",
     "Frontier": "miserly.frontiers",
+    "compare": "miserly.frontiers",
+    "Comparison": "miserly.frontiers",
     "extractor": "miserly.runtime",
     "OnDemand": "miserly.runtime",
     "BadRow": "miserly.runtime",

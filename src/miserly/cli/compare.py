@@ -26,6 +26,7 @@ DEFAULT = ("auto", "greedy-miser", "path-tree", "feature-subset", "stagewise")
 @click.option("--split", type=float, default=0.25, show_default=True, help="Share of validation rows.")
 @click.option("--task", type=click.Choice(("auto", "regression", "classification", "ranking")), default="auto")
 @click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--cv", type=click.IntRange(2), help="Folds instead of one split: differences get intervals.")
 @click.option("--out", type=FOLDER, default=Path("compare"), show_default=True, help="A run per method.")
 @table_options
 @json_option
@@ -39,6 +40,7 @@ def compare(
     split: float,
     task: str,
     seed: int,
+    cv: int | None,
     out: Path,
     as_json: bool,
     **options: Any,
@@ -47,20 +49,25 @@ def compare(
 
     The area is the mean quality over the logarithm of the budget, from the least to the greatest cost of all. Each
     method leaves a run in OUT: `miserly report OUT/*` compares them on a page.
+
+    With --cv each method is swept on every fold, and differences from the best method have 95 % intervals. OUT gets
+    comparison.html, .md and .tex.
     """
     from miserly.report import save_run
 
     prices, *tables = read_inputs(costs, train, (validation,), table_arguments(options, costs))
     show_notes(train, tables[0], quiet=as_json)
+    if cv is not None:
+        if validation is not None:
+            raise click.UsageError("--cv divides TRAIN into folds: give no VALIDATION beside it.")
+        _cross_validated(tables[0], prices, methods, metric, time_limit, task, seed, cv, out, as_json)
+        return
     if validation is None:
         tables = [*split_rows(tables[0], split, task, as_json, seed)]
     data = [(t.X, t.y) if t.qid is None else (t.X, t.y, t.qid) for t in tables]
     task = task_of(tables[0], task)
-    chosen = methods or tuple(name for name in DEFAULT if task in METHODS[name].classes)
     fronts = {}
-    for name in chosen:
-        given = {"time_limit": time_limit} if name == "auto" else {}
-        model = make_model(tables[0], prices, task, name, **given)
+    for name, model in _models(tables[0], prices, methods, time_limit, task).items():
         with waiting(name, quiet=as_json):
             fronts[name] = _swept(model, data, metric or DEFAULT_METRIC[task], seed)
         for point in fronts[name].points:
@@ -76,6 +83,46 @@ def compare(
         figures = f"{row['area']:>8.4f} {row['best']:>14.4f} {row['cost']:>10.4g} {row['cheapest']:>10.4g}"
         click.echo(f"{row['method']:<16} {figures}")
     click.echo(f"Runs in {out}/; `miserly report {' '.join(f'{out}/{name}' for name in fronts)}` draws them.")
+
+
+def _models(table: Any, prices: Any, methods: tuple[str, ...], time_limit: float, task: str) -> dict[str, Any]:
+    """The estimators of some methods, or of the usual ones."""
+    chosen = methods or tuple(name for name in DEFAULT if task in METHODS[name].classes)
+    limits = {name: {"time_limit": time_limit} if name == "auto" else {} for name in chosen}
+    return {name: make_model(table, prices, task, name, **limits[name]) for name in chosen}
+
+
+def _cross_validated(
+    table: Any,
+    prices: Any,
+    methods: tuple[str, ...],
+    metric: str | None,
+    time_limit: float,
+    task: str,
+    seed: int,
+    cv: int,
+    out: Path,
+    as_json: bool,
+) -> None:
+    """Compare on folds, print the table, and write it."""
+    from miserly.frontiers import compare as compare_methods
+
+    task = task_of(table, task)
+    models = _models(table, prices, methods, time_limit, task)
+    for model in models.values():
+        if hasattr(model, "random_state"):
+            model.set_params(random_state=seed)
+    data = (table.X, table.y) if table.qid is None else (table.X, table.y, table.qid)
+    with waiting(f"{len(models)} methods on {cv} folds", quiet=as_json):
+        found = compare_methods(models, data, cv, metric or DEFAULT_METRIC[task], random_state=seed)
+    out.mkdir(parents=True, exist_ok=True)
+    for suffix in ("html", "md", "tex"):
+        found.save(out / f"comparison.{suffix}")
+    if as_json:
+        print_json(found.records())
+        return
+    click.echo(found.text())
+    click.echo(f"Written to {out / 'comparison.html'}, .md and .tex.")
 
 
 DEFAULT_METRIC = {"classification": "accuracy", "regression": "mse", "ranking": "ndcg@5"}

@@ -178,7 +178,8 @@ class CostTable:
             {"acquisition": name, f"price ({self.unit})": price, "for": needed[name]}
             for name, price in self.prices.items()
         ]
-        return _display.table(rows, repr(self)[1:-1])
+        largest = sorted(self.prices.items(), key=lambda pair: -pair[1])
+        return _display.bars(largest, f"prices in {self.unit}") + _display.table(rows, repr(self)[1:-1])
 
     def __repr__(self) -> str:
         if self.each is not None:

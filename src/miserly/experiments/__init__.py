@@ -1,11 +1,11 @@
 """One laboratory for all that we measure: data sets, methods, protocols, claims; `papers` has a module per paper."""
 
 from miserly.experiments._claims import Claim, Verdict, claim_line, claims_table, verdict_counts
-from miserly.experiments._measure import interval
 from miserly.experiments._methods import fit_arguments
 from miserly.experiments._parts import DataPart, DataSplit, LearningProblem
 from miserly.experiments._study import Bench, Study, StudyResult, perform
 from miserly.experiments.papers import STUDIES
+from miserly.frontiers import interval
 
 __all__ = [
     "STUDIES",

@@ -6,41 +6,18 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 import numpy as np
 
-from miserly.experiments._measure import area, common_range, interval
+from miserly.experiments._measure import area
 from miserly.experiments._parts import LearningProblem
-from miserly.frontiers import Frontier
+from miserly.frontiers import Frontier, Verdict, common_range, interval, within
 
 TOLERANCE = 0.01  # "as good as" allows a loss of this share of the other's area
 FACTOR_SLACK = 1.5  # "at a tenth of the cost" allows 1.5 tenths: the papers read their factors off a figure
 N_BUDGETS = 3  # equal-budget differences that are shown beside an area
 Curves = Mapping[str, Sequence[Frontier]]
-
-
-class Verdict(StrEnum):
-    """What the data say about a claim."""
-
-    SEEN = "seen"
-    UNDECIDED = "undecided"
-    CONTRADICTED = "contradicted"
-
-    @classmethod
-    def of_fact(cls, holds: bool) -> Verdict:
-        """The verdict on a yes-or-no fact, which has no interval."""
-        return cls.SEEN if holds else cls.CONTRADICTED
-
-    @classmethod
-    def of_interval(cls, mean: float, half: float, least: float = 0.0) -> Verdict:
-        """The verdict on "the mean is above `least`"; without an interval (one split) nothing is decided."""
-        if math.isnan(half):
-            return cls.UNDECIDED
-        if mean - half > least:
-            return cls.SEEN
-        return cls.CONTRADICTED if mean + half < least else cls.UNDECIDED
 
 
 @dataclass(frozen=True)
@@ -86,11 +63,6 @@ def above(
     least = -TOLERANCE * abs(level) if as_good else 0.0
     verdict = Verdict.of_interval(mean, half, least)
     return Claim(group[0].name, says or f"{first} is above {second}", sees, verdict, group[0].is_real)
-
-
-def within(front: Frontier, budget: float) -> float:
-    """The test quality of the point that validation chooses within a budget; every curve has a free point."""
-    return front.choose_point(budget=budget).on("test").quality
 
 
 def factor(what: str, shares: Sequence[float], goal: float, group: Sequence[LearningProblem], slack: float) -> Claim:

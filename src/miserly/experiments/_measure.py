@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy import stats
 
 from miserly.experiments._parts import DataPart, LearningProblem
 from miserly.frontiers import Frontier, Measured, Point
@@ -116,12 +115,6 @@ def best(points: Sequence[Sequence[float]]) -> Sequence[float]:
     return max(points, key=lambda p: (p[1], -p[0]))
 
 
-def common_range(curves: Sequence[Frontier]) -> tuple[float, float]:
-    """The budgets that curves are compared over: from the first purchase of any curve to the last point of all."""
-    costs = [p.validation.cost["mean"] for c in curves for p in c.points if p.validation.cost["mean"] > 0] or [1.0]
-    return min(costs), max(*costs, 1.01 * min(costs))
-
-
 def area(of: Frontier, low: float, high: float) -> float:
     """Mean test quality over the logarithm of the budget."""
     return of.area(low, high, on="test")
@@ -135,12 +128,3 @@ def cost_share(of: Frontier, reference: Sequence[float], slack: float) -> float:
     if not good:
         return math.inf
     return min(good, key=lambda p: p.validation.cost["mean"]).on("test").cost["mean"] / reference[2]
-
-
-def interval(values: Sequence[float] | np.ndarray, overlap: float) -> tuple[float, float]:
-    """Mean and half the 95 % interval; `overlap` corrects for training rows that splits share (Nadeau, Bengio 2003)."""
-    n = len(values)
-    if n < 2:
-        return float(np.mean(values)), math.nan
-    spread = math.sqrt(float(np.var(values, ddof=1)) * (1.0 / n + overlap))
-    return float(np.mean(values)), float(stats.t.ppf(0.975, n - 1)) * spread

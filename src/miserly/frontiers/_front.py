@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -291,8 +292,27 @@ class Frontier:
         rows = [{k: v for k, v in row.items() if k not in hidden} for row in self.records()]
         return _display.steps(front, f"{self.metric.name} against mean cost") + _display.table(rows, repr(self)[1:-1])
 
-    def plot(self, path: str | Path | None = None, ax: Any = None, **options: Any) -> Any:
-        """Draw quality against cost; with a path, write the picture there."""
+    def plot(
+        self, path: str | Path | None = None, ax: Any = None, interactive: bool | None = None, **options: Any
+    ) -> Any:
+        """Draw quality against cost; with a path, write the picture there.
+
+        Parameters
+        ----------
+        path : str, Path or None, default=None
+            Where to write; the end of the name says how (.png, .svg, .pdf).
+        ax : matplotlib Axes or None, default=None
+            Where to draw.
+        interactive : bool or None, default=None
+            A plotly figure, with the settings of each model under the pointer; None: if plotly is installed, and
+            neither a path nor an axis is given.
+        **options
+            As in `report.plot_frontier`.
+        """
+        if interactive is None:
+            interactive = path is None and ax is None and find_spec("plotly") is not None
+        if interactive:
+            return draw("frontier_interactive", [self], **options)
         return draw("frontier", [self], path=path, ax=ax, **options)
 
     def _worth(self, point: Point) -> float:

@@ -103,7 +103,9 @@ class Menu(Frozen):
     def _repr_html_(self) -> str:
         lines = zip(self.names, self.quality[:, -1].tolist(), self.cost[:, -1].tolist())
         rows = [{"plan": name, self.metric: quality, "mean cost": cost} for name, quality, cost in lines]
-        return _display.table(sorted(rows, key=lambda row: row["mean cost"]), repr(self)[1:-1])
+        front = [(float(self.cost.ravel()[at]), float(self.quality.ravel()[at])) for at in self._hull]
+        drawn = _display.steps(front, f"{self.metric} against mean cost")
+        return drawn + _display.table(sorted(rows, key=lambda row: row["mean cost"]), repr(self)[1:-1])
 
     def _check(self) -> None:
         shape = (len(self.plans), len(self.caps) if self.caps.ndim == 1 else 0)

@@ -496,7 +496,12 @@ class Plan(Frozen):
         return f"<{type(self).__name__}: {self.summary().splitlines()[0].rstrip('.')}>"
 
     def _repr_html_(self) -> str:
-        return _display.text(self.summary()) + _display.table([*map(dict, self.purchases())], "purchases, in order")
+        bought: dict[str, float] = {}
+        for line in self.purchases():
+            bought |= {name: self.costs.prices[name] for name in line["buys"]}
+        drawn = _display.bars([*bought.items()], f"what it may buy, in order, with prices in {self.costs.unit}")
+        table = _display.table([*map(dict, self.purchases())], "purchases, in order")
+        return _display.text(self.summary()) + drawn + table
 
     def summary(self) -> str:
         """The plan in three sentences."""

@@ -3,10 +3,12 @@
 from miserly.report._observed import LabelledRows, Observed
 from miserly.report._protocol import Protocol, ProtocolStep, Rate, protocol
 from miserly.report._runs import SavedRun, load_run, save_run
+from miserly.report._showing import ShownPage, show
 from miserly.report._tree_text import export_text
 from miserly.report.figures import (
     BoundaryPicture,
     CalibrationPicture,
+    ComparisonPicture,
     FrontierPicture,
     FrugalPicture,
     LeavesPicture,
@@ -17,6 +19,7 @@ from miserly.report.figures import (
     StagesPicture,
     TiersPicture,
     TreePicture,
+    plot_comparison,
     plot_frontier,
     plot_plan,
     plot_tree,
@@ -27,12 +30,15 @@ from miserly.report.figures import FrontierPanel as FrontierPanel
 from miserly.report.figures import LinePanel as LinePanel
 from miserly.report.figures import Panel as Panel
 from miserly.report.figures import TablePanel as TablePanel
+from miserly.report.figures import plot_comparison_svg as plot_comparison_svg
+from miserly.report.figures import plot_frontier_interactive as plot_frontier_interactive
 from miserly.report.figures import plot_panels as plot_panels
 from miserly.report.page import write_report
 
 __all__ = [
     "BoundaryPicture",
     "CalibrationPicture",
+    "ComparisonPicture",
     "FrontierPicture",
     "FrugalPicture",
     "LabelledRows",
@@ -45,17 +51,20 @@ __all__ = [
     "PurchaseValuesPicture",
     "Rate",
     "SavedRun",
+    "ShownPage",
     "SpendingPicture",
     "StagesPicture",
     "TiersPicture",
     "TreePicture",
     "export_text",
     "load_run",
+    "plot_comparison",
     "plot_frontier",
     "plot_plan",
     "plot_tree",
     "protocol",
     "purchase_values",
     "save_run",
+    "show",
     "write_report",
 ]

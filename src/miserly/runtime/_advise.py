@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from miserly import _display
 from miserly._typing import Floats
 from miserly.plan import Menu, Plan, PolicyWalk, gains_of_unknowns
 from miserly.runtime._extractor_set import did_you_mean
@@ -49,7 +50,7 @@ class Candidate(NamedTuple):
         return self.gain / self.price if self.price > 0 else math.inf if self.gain > 0 else 0.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Advice:
     """What is known, and what to do next.
 
@@ -99,6 +100,19 @@ class Advice:
     stop: bool
     why: str
     plan: Plan
+
+    def __repr__(self) -> str:
+        what = f"buy {self.next} for {self.price:g} {self.plan.costs.unit}" if self.next else "stop"
+        return f"<Advice: now {self.value}; {what}; {len(self.ranking)} candidates>"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            {"acquisitions": list(c.acquisitions), "price": c.price, "expected gain": c.gain, "gain per price": c.rate}
+            for c in self.ranking
+        ]
+        gains = [(" + ".join(c.acquisitions), c.gain) for c in self.ranking]
+        drawn = _display.bars(gains, "expected gain of what could be bought")
+        return _display.text(f"{repr(self)[1:-1]}\n{self.why}") + drawn + (_display.table(rows) if rows else "")
 
 
 def advise(

@@ -128,7 +128,8 @@ class Answer:
         return f"<Answer: {self.value} for {self.cost:g} {self.unit}, {self.stopped}; bought {bought}>"
 
     def _repr_html_(self) -> str:
-        return _display.text(f"{repr(self)[1:-1]}\n\n{self.trace()}")
+        spent = [(call.name, call.price) for call in self.calls]
+        return _display.text(f"{repr(self)[1:-1]}\n\n{self.trace()}") + _display.bars(spent, f"paid, in {self.unit}")
 
     def trace(self) -> str:
         """The calls as a table, then the sum."""

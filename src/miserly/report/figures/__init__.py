@@ -2,8 +2,11 @@
 
 from miserly.report.figures._boundary import BoundaryPicture
 from miserly.report.figures._calibration import CalibrationPicture
+from miserly.report.figures._comparison import ComparisonPicture, plot_comparison
+from miserly.report.figures._comparison import plot_comparison_svg as plot_comparison_svg
 from miserly.report.figures._drawing import PlanPicture, plot_plan
 from miserly.report.figures._frontier import FrontierPicture, plot_frontier
+from miserly.report.figures._frontier import plot_frontier_interactive as plot_frontier_interactive
 from miserly.report.figures._frugal import FrugalPicture
 from miserly.report.figures._leaves import LeavesPicture
 from miserly.report.figures._panels import CloudPanel, FrontierPanel, LinePanel, Panel, TablePanel, plot_panels
@@ -17,6 +20,7 @@ __all__ = [
     "BoundaryPicture",
     "CalibrationPicture",
     "CloudPanel",
+    "ComparisonPicture",
     "FrontierPanel",
     "FrontierPicture",
     "FrugalPicture",
@@ -32,6 +36,7 @@ __all__ = [
     "Tier",
     "TiersPicture",
     "TreePicture",
+    "plot_comparison",
     "plot_frontier",
     "plot_panels",
     "plot_plan",

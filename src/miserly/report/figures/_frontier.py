@@ -175,6 +175,52 @@ def plot_frontier(
     return drawn(FrontierPicture(fronts, chosen, on=on, **options), path, ax)
 
 
+def plot_frontier_interactive(
+    fronts: Sequence[Frontier], chosen: Point | None = None, on: str = "validation", **options: Any
+) -> Any:
+    """The same as a plotly figure: the settings of each model stand under the pointer."""
+    try:
+        import plotly.graph_objects as go
+    except ImportError:
+        raise ImportError("interactive=True needs plotly: pip install plotly. Or leave interactive out.") from None
+    picture = FrontierPicture(fronts, chosen, on=on, **options)
+    records, metric = picture.frame(), fronts[0].metric
+    figure = go.Figure()
+    for i, front in enumerate(fronts):
+        mine = [r for r in records if r["method"] == front.name and r["kind"] == "model"]
+        line = sorted((r for r in mine if r["front"]), key=lambda r: r["cost"])
+        colour = series(i)["color"]
+        for part, style in ((mine, {"mode": "markers", "opacity": 0.35}), (line, {"mode": "lines+markers"})):
+            costs, quality = _columns(part)
+            half = [None if r["low"] is None else (r["high"] - r["low"]) / 2 for r in part]
+            figure.add_scatter(
+                x=costs,
+                y=quality,
+                name=front.name,
+                legendgroup=front.name,
+                showlegend=part is line,
+                marker={"color": colour},
+                line={"shape": "hv", "color": colour},
+                hovertext=[_settings(r) for r in part],
+                error_y={"array": half} if any(half) else None,
+                **style,
+            )
+    lower = "" if metric.greater_is_better else " (lower is better)"
+    figure.update_layout(
+        xaxis={"title": f"mean cost per row ({fronts[0].unit})", "rangemode": "tozero"},
+        yaxis={"title": f"{metric.name} on {on}{lower}"},
+        template="plotly_white",
+    )
+    return figure
+
+
+def _settings(record: dict[str, Any]) -> str:
+    """The parameters of a model, a line each."""
+    shown = {"method", "kind", "cost", "quality", "low", "high", "front", "chosen", "blind"}
+    lines = [f"{k} = {v:.4g}" if isinstance(v, float) else f"{k} = {v}" for k, v in record.items() if k not in shown]
+    return "<br>".join(lines) or "constant"
+
+
 def _scale_costs(ax: Axes, costs: Sequence[float]) -> None:
     """Logarithmic, down to what is free; the fewer decades, the more numbers have a tick."""
     positive = [cost for cost in costs if cost > 0] or [1.0]
