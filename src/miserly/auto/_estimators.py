@@ -200,7 +200,8 @@ class AutoMiserClassifier(PlanClassifier, _AutoMiser):
     Notes
     -----
     Sets of acquisitions are found by forward selection with retraining and by gain per price. Each gets a boosted
-    model. Between them fitted value iteration learns for whom going on is worth its price.
+    model, and on few rows a linear one beside it. Between them fitted value iteration learns for whom going on is
+    worth its price.
     Without `eval_set` everything is chosen on out-of-fold predictions, and models are fitted again on all rows.
 
     Examples
@@ -301,7 +302,8 @@ class AutoMiserRegressor(PlanRegressor, _AutoMiser):
     Notes
     -----
     Sets of acquisitions are found by forward selection with retraining and by gain per price. Each gets a boosted
-    model. Between them fitted value iteration learns for whom going on is worth its price.
+    model, and on few rows a linear one beside it. Between them fitted value iteration learns for whom going on is
+    worth its price.
     Without `eval_set` everything is chosen on out-of-fold predictions, and models are fitted again on all rows.
 
     Examples

@@ -189,9 +189,17 @@ def _inputs_of(columns: Floats, output: Floats, n_classes: int) -> Floats:
 
 
 def _most_used(stage: StageModel, most: int) -> list[int]:
-    """The columns that a stage's trees split on most often."""
+    """The columns that move a stage's score most: by the spread of each tree's leaves, shared among its splits."""
     trees = stage.plan.dictionary
     if not stage.plan.nodes or not isinstance(trees, Trees):
         return []
-    counts = np.bincount(trees.feature[~trees.is_leaf])
-    return sorted(int(f) for f in np.argsort(-counts, kind="stable")[:most] if counts[f])
+    moved = np.zeros(len(stage.plan.costs.features))
+    for node in stage.plan.nodes:
+        for tree, weight in zip(node.learners, np.abs(node.weights).max(axis=1)):
+            places = slice(trees.start[tree], trees.start[tree + 1])
+            leaf = trees.is_leaf[places]
+            splits = trees.feature[places][~leaf]
+            if len(splits):
+                each = weight * float(trees.value[places][leaf].std()) / len(splits)
+                np.add.at(moved, splits, each)
+    return sorted(int(f) for f in np.argsort(-moved, kind="stable")[:most] if moved[f] > 0)

@@ -11,7 +11,8 @@ from sklearn.base import clone
 
 from miserly._typing import Floats
 from miserly.auto._clock import TimeLimit
-from miserly.auto._task import Rows, Task
+from miserly.auto._linear import BLENDS, STRENGTHS, LinearFitter, weighted_sum
+from miserly.auto._task import SMALL, Rows, Task
 from miserly.boosting import BinnedData
 from miserly.costs import Ledger
 from miserly.estimators import GreedyMiserClassifier, GreedyMiserRanker, GreedyMiserRegressor
@@ -27,6 +28,7 @@ LIST_SHAPES: tuple[dict[str, Any], ...] = (
     {"loss": "lambdarank", "max_depth": 3, "max_leaf_nodes": None, "learning_rate": 0.2},
 )
 SMALL_SHAPES: tuple[dict[str, Any], ...] = (
+    {"max_depth": 1, "l2_regularization": 1.0},
     {"max_depth": 3, "l2_regularization": 1.0},
     {"max_depth": 3, "l2_regularization": 10.0},
     {"max_depth": 2, "l2_regularization": 1.0},
@@ -34,6 +36,7 @@ SMALL_SHAPES: tuple[dict[str, Any], ...] = (
 DEEP: dict[str, Any] = {"max_depth": 6, "max_leaf_nodes": 16, "l2_regularization": 1.0}
 MIDDLE = 1000  # rows from which sets of many features may have deeper trees than sets of few
 MANY = 1 / 3  # of all features, from which a set has many
+WORTH_IT = 0.002  # share of the loss by which linear models must help with all features
 MORE_ROWS = 1.05  # rounds of the model of all rows, relative to those of the folds
 
 
@@ -93,6 +96,7 @@ class StageFitter:
         self.model = KINDS[task.kind](task.costs, tradeoff=0.0, n_jobs=1, random_state=task.seed, **settings)
         self.stages: dict[int, StageModel] = {}
         self._deeper: Any = None
+        self._linear: LinearFitter | None = None
         self._bins: dict[int, BinnedData] = {}
 
     def choose_shape(self) -> None:
@@ -101,23 +105,56 @@ class StageFitter:
         everything = self.everything
         if not self.features(everything).any() or (task.held is None and not task.folds):
             return
-        if task.held is not None:
-            fit, watched, number = task.train, task.held, -1
-        else:
-            fit, watched, number = task.train.part(task.folds[0][0]), task.train.part(task.folds[0][1]), 0
         losses = []
         for shape in LIST_SHAPES if task.kind == "lists" else SHAPES if len(task.train) >= LARGE else SMALL_SHAPES:
-            self.model.set_params(**shape)
-            model = self._fit(fit, everything, number, watched)
-            losses.append((min(model.validation_loss_, default=math.inf), shape))
+            losses.append((self._watched_loss(clone(self.model).set_params(**shape)), shape))
             if self.clock.over(0.08):
                 break
         least, shape = min(losses, key=lambda found: found[0])
         self.model.set_params(**shape)
-        if task.kind != "lists" and MIDDLE <= len(task.train) < LARGE and task.folds and not self.clock.over(0.08):
+        if task.kind == "lists" or not task.folds or self.clock.over(0.08):
+            return
+        if MIDDLE <= len(task.train) < LARGE:
             deeper = clone(self.model).set_params(**DEEP)
-            if min(self._fit(fit, everything, number, watched, deeper).validation_loss_, default=math.inf) < least:
-                self._deeper = deeper
+            self._deeper = deeper if self._watched_loss(deeper) < least else None
+        if len(task.train) < LARGE and not self._is_priced:
+            self._linear = self._useful_linear()
+
+    def _watched_loss(self, model: Any) -> float:
+        """The loss of a model with all features on rows that it has not seen: of few rows those of every fold."""
+        task = self.task
+        if task.held is not None:
+            parts = [(-1, task.train, task.held)]
+        else:
+            folds = task.folds if len(task.train) <= SMALL else task.folds[:1]
+            parts = [(k, task.train.part(fit), task.train.part(score)) for k, (fit, score) in enumerate(folds)]
+        fits = [self._fit(fit, self.everything, number, watched, model) for number, fit, watched in parts]
+        return float(np.mean([min(fitted.validation_loss_, default=math.inf) for fitted in fits]))
+
+    def _useful_linear(self) -> LinearFitter | None:
+        """Linear models with the penalty that is best beside boosted ones; None if they do not help."""
+        linear = LinearFitter(self.task)
+        plans, _ = self._fold_plans(self.everything)
+        features = self.features(self.everything)
+        found = []
+        alone = self._out_of_fold_scores(plans)
+        for strength in STRENGTHS:
+            linear.strength = strength
+            lines = [linear.plan(fit, features, plan) for (fit, _), plan in zip(self.task.folds, plans)]
+            made = [plan for plan in lines if plan is not None]
+            if len(made) < len(plans):
+                return None
+            found.append((self._blend(alone, self._out_of_fold_scores(made), plans[0])[1], strength))
+        least, linear.strength = min(found)
+        before = self._blend(alone, alone, plans[0])[1]
+        return linear if least < (1.0 - WORTH_IT) * before else None
+
+    def _blend(self, boosted: Floats, line: Floats, like: Plan) -> tuple[float, float]:
+        """The share of the linear model that is best on out-of-fold scores, and the loss."""
+        loss = "log" if self.task.kind == "classes" else "squared"
+        losses = [self.task.mean_loss(self._read(like, (1 - w) * boosted + w * line), loss) for w in BLENDS]
+        best = int(np.argmin(np.round(losses, 6)))
+        return BLENDS[best], losses[best]
 
     def features(self, bought: int) -> np.ndarray:
         """Which features a set of acquisitions gives."""
@@ -149,7 +186,40 @@ class StageFitter:
             loss = "log" if self.task.kind == "classes" else "squared"
             if self.task.mean_loss(self._joined(others), loss) < self.task.mean_loss(self._joined(plans), loss):
                 plans, n_rounds, model = others, n_others, self._deeper
-        return plans, self._final(bought, n_rounds, model)
+        final = self._final(bought, n_rounds, model)
+        if plans and self._linear is not None:
+            plans, final = self._with_linear(self._linear, bought, plans, final)
+        if len(self.task.train) <= SMALL and not self._is_priced and {p.n_outputs for p in plans} == {final.n_outputs}:
+            final = weighted_sum([final, *plans], [0.5, *(0.5 / len(plans) for _ in plans)])
+        return plans, final
+
+    def _with_linear(
+        self, linear: LinearFitter, bought: int, plans: list[Plan], final: Plan
+    ) -> tuple[list[Plan], Plan]:
+        """Boosted and linear models of a set together, in the shares that are best on rows that they have not seen."""
+        features = self.features(bought)
+        others = [linear.plan(fit, features, plan) for (fit, _), plan in zip(self.task.folds, plans)]
+        last = linear.plan(np.arange(len(self.task.train)), features, final)
+        lines = [plan for plan in others if plan is not None]
+        if last is None or len(lines) < len(plans) or {p.n_outputs for p in plans} != {final.n_outputs}:
+            return plans, final
+        share, _ = self._blend(self._out_of_fold_scores(plans), self._out_of_fold_scores(lines), final)
+        if share == 0.0:
+            return plans, final
+        pairs = [*zip(plans, lines), (final, last)]
+        *blended, whole = [weighted_sum(pair, (1.0 - share, share)) for pair in pairs]
+        return blended, whole
+
+    def _out_of_fold_scores(self, plans: list[Plan]) -> Floats:
+        task = self.task
+        out = np.zeros((len(task.train), plans[0].n_outputs))
+        for plan, (_, score) in zip(plans, task.folds):
+            out[score] = plan.run(task.train.X[score]).score
+        return out
+
+    def _read(self, plan: Plan, scores: Floats) -> Floats:
+        """Scores as the stage's predictions: probabilities, or numbers."""
+        return plan.probabilities(scores) if self.task.n_classes else scores
 
     @property
     def _is_priced(self) -> bool:
@@ -204,7 +274,7 @@ class StageFitter:
         for node in plan.nodes:
             used = np.concatenate([_splits(trees, int(t)) for t in node.learners] or [np.zeros(0, np.intp)])
             if len(used) and node.gain > 0:
-                gains += max(node.gain, 0.0) * np.bincount(used, minlength=len(gains)) / len(used)
+                gains += node.gain * np.bincount(used, minlength=len(gains)) / len(used)
         return gains
 
     def _constants(self) -> Floats:
