@@ -19,12 +19,12 @@ from miserly.auto._clock import Progress, TimeLimit
 from miserly.auto._menus import make_menu
 from miserly.auto._planned import PlannedClassifier, PlannedRanker, PlannedRegressor
 from miserly.auto._portfolio import build, compile_kernels
-from miserly.auto._task import Kind, Rows, Task, choose_metric
+from miserly.auto._task import Kind, Rows, Task, choose_metric, cost_of_mistakes
 from miserly.costs import CostTable
 from miserly.estimators import PlanClassifier, PlanEstimator, PlanRegressor, constraints
 from miserly.frontiers import Frontier, Measured, Point, PredictedRows
 from miserly.metrics import Metric, get_metric
-from miserly.plan import Menu, Plan
+from miserly.plan import Menu, Plan, as_error_costs
 
 logger = logging.getLogger(__name__)
 
@@ -66,19 +66,32 @@ class _AutoMiser(PlanEstimator):
             if len(qid) != len(X):
                 raise ValueError(f"qid must give one query id per row: {len(X)} rows, got {len(qid)}.")
         held = None if eval_set is None else self._held(eval_set, classes)
-        if isinstance(self.metric, str) and self.metric == "auto":
+        matrix = self._error_costs(classes)
+        if matrix is not None and isinstance(self.metric, str) and self.metric == "auto":
+            self.metric_ = cost_of_mistakes(matrix)
+        elif isinstance(self.metric, str) and self.metric == "auto":
             self.metric_, why = choose_metric(self._kind, target)
             logger.info("The metric is %s: %s.", self.metric_.name, why)
         else:
             self.metric_ = get_metric(self.metric)
         seed = int(check_random_state(self.random_state).randint(2**31))
-        task = Task(self._kind, Rows(X, target, qid), held, classes, self._bound_costs(), self.metric_, seed)
+        task = Task(self._kind, Rows(X, target, qid), held, classes, self._bound_costs(), self.metric_, seed, matrix)
         if self.time_limit is not None:
             compile_kernels(self._kind)
         clock = TimeLimit(self.time_limit, progress)
         kept, scale = build(task, clock)
         self.frontier_ = self._frontier(kept, scale, complete=not clock.interrupted)
-        self.plan_ = self.frontier_.points[-1].model.plan_
+        self.plan_ = self._best(matrix).model.plan_
+
+    def _error_costs(self, classes: np.ndarray | None) -> Floats | None:
+        """What predictions cost, checked; None without classes or costs."""
+        given = getattr(self, "error_costs", None)
+        return None if given is None or classes is None else as_error_costs(given, len(classes))
+
+    def _best(self, matrix: Floats | None) -> Point:
+        """The best point: of the least total of tests and mistakes, or of the highest quality."""
+        points = self.frontier_.points
+        return points[-1] if matrix is None else self.frontier_.choose_point(error_costs=matrix)
 
     def _targets(self, y: np.ndarray) -> tuple[np.ndarray | None, Floats]:
         return None, y.astype(np.float64)
@@ -117,7 +130,7 @@ class _AutoMiser(PlanEstimator):
         """A fitted model of one plan."""
         classes = plan.classes if plan.classes is None else task.classes
         notes = {**plan.notes, **self._category_notes()}
-        return self._planned.of(self, replace(plan, classes=classes, notes=notes))
+        return self._planned.of(self, replace(plan, classes=classes, notes=notes, error_costs=task.error_costs))
 
     @property
     def menu_(self) -> Menu:
@@ -131,7 +144,7 @@ class _AutoMiser(PlanEstimator):
         """Ask the best plan or, with a budget, the menu."""
         check_is_fitted(self)
         if budget is None and mean_budget is None:
-            best = self.frontier_.points[-1].model
+            best = self._planned.of(self, self.plan_)
             return getattr(best, what)(X, qid) if self._kind == "lists" else getattr(best, what)(X)
         matrix = self._dense(X)
         if self._kind == "lists":  # documents of a later tier stand higher
@@ -165,7 +178,8 @@ class _OutOfFold:
     def __call__(self, number: int) -> PredictedRows:
         scale, candidate = self._scale, self._kept[number]
         probabilities = scale.outputs[candidate.ends, scale.every]
-        return PredictedRows(probabilities, scale.rows.y.astype(np.intp), candidate.costs)
+        teacher = scale.outputs[scale.graph.number[scale.graph.teacher]]
+        return PredictedRows(probabilities, scale.rows.y.astype(np.intp), candidate.costs, teacher)
 
 
 class AutoMiserClassifier(PlanClassifier, _AutoMiser):
@@ -183,6 +197,11 @@ class AutoMiserClassifier(PlanClassifier, _AutoMiser):
         where the smaller of two classes has less than 20 % of the rows; log loss where one of many has more than 80 %.
     random_state : int, RandomState instance or None, default=0
         Divides the rows into folds.
+    error_costs : array-like of shape (n_classes, n_classes) or None, default=None
+        What predictions cost, in the unit of the prices, 0 or more: rows are true classes, columns predictions, in the
+        order of the labels. With it every model predicts the class with the least expected cost, the frontier is
+        measured by the mean cost of mistakes (unless a metric is given), and the best model is that with the least
+        total of tests and mistakes.
 
     Attributes
     ----------
@@ -219,6 +238,21 @@ class AutoMiserClassifier(PlanClassifier, _AutoMiser):
     """
 
     _kind, _planned = "classes", PlannedClassifier
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **_AutoMiser._parameter_constraints,
+        "error_costs": ["array-like", None],
+    }
+
+    def __init__(
+        self,
+        costs: CostTable | None = None,
+        time_limit: float | None = 60,
+        metric: str | Metric = "auto",
+        random_state: Any = 0,
+        error_costs: Any = None,
+    ) -> None:
+        super().__init__(costs, time_limit, metric, random_state)
+        self.error_costs = error_costs
 
     def fit(self, X: Any, y: Any, *, eval_set: Any = None, progress: Progress | None = None) -> AutoMiserClassifier:
         """Learn the frontier. Ctrl-C keeps what is done.

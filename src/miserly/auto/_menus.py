@@ -38,7 +38,15 @@ def make_menu(scale: Scale, kept: Sequence[TriedPlan], plans: Sequence[Plan]) ->
     table = table + np.nan_to_num(moved, neginf=0.0)[:, None] * share
     names = [kept[k].member for k in chosen]
     finals = [plans[k] for k in chosen]
-    return Menu(tuple(finals), measured.caps, table, cost * factor[:, None], tuple(names), scale.task.metric.name)
+    return Menu(
+        tuple(finals),
+        measured.caps,
+        table,
+        cost * factor[:, None],
+        tuple(names),
+        scale.task.metric.name,
+        measured.bought,
+    )
 
 
 def _thinned(n: int) -> list[int]:

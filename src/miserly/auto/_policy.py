@@ -17,7 +17,7 @@ import numpy as np
 from miserly._typing import Floats
 from miserly.auto._gate_tree import GateTree, Inputs, grow
 from miserly.auto._stages import StageFitter, StageModel
-from miserly.auto._task import Task
+from miserly.auto._task import Rows, Task
 from miserly.plan import Trees, confidence_columns, stack_trees
 
 N_PARTS = 3  # a rule is the mean of this many trees, each fitted on the rows of all parts but one
@@ -122,7 +122,7 @@ class StageGraph:
         ends: dict[int, list[np.ndarray]] = {}
         decisions: dict[int, Decision] = {}
         for state in reversed(self.order):
-            here = task.row_loss(train, self.stages[state].oof[self.rows], loss)
+            here = self._loss_at(state, train, loss)
             stop = [np.full(size, self.number[state]) for size in (n, n, n_held)]
             ways = [(s, value[s] + rate * (self.stages[s].price - self.stages[state].price)) for s in self.ways[state]]
             ways = [way for way in ways if way[1].min() < here.max()]
@@ -132,6 +132,18 @@ class StageGraph:
             value[state], ends[state], decisions[state] = self._decide(state, here, stop, ways, ends)
         held = None if task.held is None else ends[0][2]
         return StagePolicy(rate, decisions, ends[0][0], ends[0][1], held)
+
+    def _loss_at(self, state: int, train: Rows, loss: str) -> Floats:
+        """What each row loses if it stops at a state."""
+        output = self.stages[state].oof[self.rows]
+        if loss == "mistakes":
+            return self.task.smoothed_mistakes(train, output, self.stages[self.teacher].oof[self.rows])
+        return self.task.row_loss(train, output, loss)
+
+    @cached_property
+    def teacher(self) -> int:
+        """The state with the best probabilities."""
+        return min(self.order, key=lambda s: (self._mean_loss(s), s))
 
     def _decide(
         self,

@@ -92,6 +92,8 @@ def _spread(sets: list[int]) -> list[int]:
 def _losses(task: Task) -> list[str]:
     if task.kind != "classes":
         return ["squared"]
+    if task.error_costs is not None:
+        return ["mistakes", "log"]
     return ["error"] if task.metric.name == "accuracy" else ["log"]
 
 
@@ -104,6 +106,8 @@ def _sweep(graph: StageGraph, loss: str, clock: TimeLimit) -> list[StagePolicy]:
     start = task.mean_loss(graph.stages[0].oof, loss) or 1.0
     done: list[tuple[float, float, StagePolicy]] = []
     rates = list(np.geomspace(start / least, 2e-3 * start / most, N_RATES))
+    if loss == "mistakes":
+        rates.insert(0, 1.0)  # tests and mistakes in one unit: their total
     while rates and not clock.over(0.95):
         rate = float(rates.pop(0))
         policy = graph.policy(rate, loss)

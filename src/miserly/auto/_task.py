@@ -12,10 +12,12 @@ from miserly._typing import Floats
 from miserly.costs import CostTable
 from miserly.frontiers import divide
 from miserly.metrics import Metric, get_metric
+from miserly.plan import least_expected
 
 Kind = Literal["classes", "numbers", "lists"]
 SMALL = 1500  # rows up to which five folds are affordable
 LARGE = 6000  # rows from which one of three folds is enough to choose on
+SMOOTHED = 0.5  # of a label: all of it would believe the model blindly, nothing leaves too few mistakes to learn from
 LEAST_PROBABILITY = 1e-3  # below it a log loss is noise that would drown all other rows
 
 
@@ -50,6 +52,7 @@ class Task:
     costs: CostTable
     metric: Metric
     seed: int
+    error_costs: Floats | None = None
 
     @cached_property
     def folds(self) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -75,13 +78,23 @@ class Task:
         return max(1, self.n_classes)
 
     def row_loss(self, rows: Rows, output: Floats, kind: str) -> Floats:
-        """The loss of each row: 0/1 errors or log loss for classes, squared errors otherwise."""
+        """The loss of each row: for classes 0/1 errors, what mistakes cost, or log loss; squared errors otherwise."""
         if self.kind != "classes":
             return np.square(output[:, 0] - rows.y)
         if kind == "error":
             return (output.argmax(axis=1) != rows.y).astype(np.float64)
+        if kind == "mistakes" and self.error_costs is not None:
+            return self.error_costs[rows.y.astype(np.intp), least_expected(output, self.error_costs)]
         p = output[np.arange(len(output)), rows.y.astype(np.intp)]
         return -np.log(np.clip(p, LEAST_PROBABILITY, 1.0))
+
+    def smoothed_mistakes(self, rows: Rows, output: Floats, teacher: Floats) -> Floats:
+        """What each row's prediction costs, with half of each label replaced by the probabilities of a better model:
+        a rare mistake of a high cost says little about the other rows like it."""
+        assert self.error_costs is not None
+        predicted = least_expected(output, self.error_costs)
+        expected = (teacher * self.error_costs[:, predicted].T).sum(axis=1)
+        return (1.0 - SMOOTHED) * self.error_costs[rows.y.astype(np.intp), predicted] + SMOOTHED * expected
 
     def mean_loss(self, oof: Floats, kind: str) -> float:
         """The mean loss of out-of-fold predictions."""
@@ -106,6 +119,16 @@ class Task:
         if self.n_classes != 2 or len(np.unique(rows.y)) < 2:
             return float("nan")
         return float(self.metric(labels, output[:, 1]))
+
+
+def cost_of_mistakes(error_costs: Floats) -> Metric:
+    """The mean cost of the predictions that are expected to cost least."""
+
+    def mean_cost(y: np.ndarray, output: Floats, classes: np.ndarray) -> float:
+        truth = np.searchsorted(classes, y)
+        return float(error_costs[truth, least_expected(output, error_costs)].mean())
+
+    return Metric("mistakes", False, "proba", False, mean_cost)
 
 
 def choose_metric(kind: Kind, y: np.ndarray) -> tuple[Metric, str]:

@@ -202,7 +202,7 @@ class Frontier:
         pairs = list(zip(self.points, self.totals(error_costs)))
         within = [pair for pair in pairs if _cost(pair[0], statistic) <= budget]
         within = within or [min(pairs, key=lambda pair: _cost(pair[0], statistic))]
-        return min(within, key=lambda pair: (pair[1].total, pair[1].tests))[0]
+        return min(within, key=lambda pair: (pair[1].for_choice, pair[1].tests))[0]
 
     def totals(self, error_costs: Any) -> list[TotalCost]:
         """What tests and mistakes cost per row for each point, in the order of `points`, with the rates of two classes.
@@ -217,7 +217,7 @@ class Frontier:
                 "error_costs are counted on validation rows, with probabilities: this frontier has none. Use one of "
                 "classifiers that was just fitted."
             )
-        return [total_cost(*self.held_out(k), error_costs) for k in range(len(self.points))]
+        return [total_cost(self.held_out(k), error_costs) for k in range(len(self.points))]
 
     def area(self, low: float | None = None, high: float | None = None, on: str = "validation") -> float:
         """Mean quality over the logarithm of the budget, from `low` to `high`: the best point within each budget.

@@ -14,11 +14,13 @@ from miserly.plan import as_error_costs, least_expected
 
 
 class PredictedRows(NamedTuple):
-    """Rows that a model was not fitted on: probabilities (rows × classes), numbers of the true classes, costs."""
+    """Rows that a model was not fitted on: probabilities (rows × classes), numbers of the true classes, costs, and the
+    probabilities of the best model of all, if they are known."""
 
     probabilities: Floats
     truth: Array
     costs: Floats
+    teacher: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,9 @@ class TotalCost:
         95 % interval of the total, by the normal approximation.
     rates : dict
         For two classes: sensitivity, specificity and the predictive values; NaN where no row counts.
+    smoothed : float, default=None
+        The total that models are chosen by: where the probabilities of the best model are known, half of each label is
+        replaced by them, since a few expensive mistakes would decide by chance. None: the total.
 
     Examples
     --------
@@ -47,15 +52,22 @@ class TotalCost:
     mistakes: float
     interval: tuple[float, float]
     rates: dict[str, float]
+    smoothed: float | None = None
 
     @property
     def total(self) -> float:
         """Tests and mistakes together."""
         return self.tests + self.mistakes
 
+    @property
+    def for_choice(self) -> float:
+        """What models are compared by."""
+        return self.total if self.smoothed is None else self.smoothed
 
-def total_cost(probabilities: Floats, truth: Array, costs: Floats, error_costs: Any) -> TotalCost:
+
+def total_cost(rows: PredictedRows, error_costs: Any) -> TotalCost:
     """The total on some rows, if each prediction is the one with the least expected cost."""
+    probabilities, truth, costs, teacher = rows
     matrix = as_error_costs(error_costs, probabilities.shape[1])
     predicted = least_expected(probabilities, matrix)
     mistakes = matrix[truth, predicted]
@@ -63,7 +75,11 @@ def total_cost(probabilities: Floats, truth: Array, costs: Floats, error_costs: 
     margin = 1.96 * float(whole.std()) / max(1, len(whole)) ** 0.5
     mean = float(whole.mean())
     rates = _rates(truth, predicted) if len(matrix) == 2 else {}
-    return TotalCost(float(costs.mean()), float(mistakes.mean()), (mean - margin, mean + margin), rates)
+    smoothed = None
+    if teacher is not None:
+        expected = float((teacher * matrix[:, predicted].T).sum(axis=1).mean())
+        smoothed = float(costs.mean()) + 0.5 * float(mistakes.mean()) + 0.5 * expected
+    return TotalCost(float(costs.mean()), float(mistakes.mean()), (mean - margin, mean + margin), rates, smoothed)
 
 
 def deciding(model: Any, error_costs: Any) -> Any:

@@ -28,6 +28,7 @@ from miserly.plan._profile import TrainingProfile as TrainingProfile
 from miserly.plan._profile import predictions_and_scores as predictions_and_scores
 from miserly.plan._profile import quality_of as quality_of
 from miserly.plan._read import read_model as read_model
+from miserly.plan._reprice import Repricing
 from miserly.plan._rule import confidence_columns as confidence_columns
 from miserly.plan._rule import rule_value as rule_value
 from miserly.plan._run import Run
@@ -55,6 +56,7 @@ __all__ = [
     "PolynomialKernels",
     "RBFKernels",
     "RawFeatures",
+    "Repricing",
     "Run",
     "Trees",
     "Walk",

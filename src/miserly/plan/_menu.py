@@ -24,6 +24,7 @@ from miserly.plan._contributions import Contributions, joined_rows
 from miserly.plan._frozen import Frozen, frozen
 from miserly.plan._plan import Plan
 from miserly.plan._profile import Promise
+from miserly.plan._reprice import Repricing, repriced_menu, shares_bought
 from miserly.plan._run import Run
 from miserly.plan._validation import as_matrix
 from miserly.plan._walk import ListWalk, Walk
@@ -61,6 +62,10 @@ class Menu(Frozen):
         A name for each plan; by default the estimator in its notes.
     metric : str, default="quality"
         What `quality` measures, for people.
+    bought : array of shape (n_plans, n_acquisitions), optional
+        The share of validation rows that bought each acquisition without a cap, for `reprice`.
+    repriced : Repricing, optional
+        What new prices changed, after `reprice`; not saved.
 
     Examples
     --------
@@ -83,12 +88,16 @@ class Menu(Frozen):
     cost: Floats
     names: tuple[str, ...] = ()
     metric: str = "quality"
+    bought: Floats | None = None
+    repriced: Repricing | None = None
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__
         set_(self, "plans", tuple(self.plans))
         for name in ("caps", "quality", "cost"):
             set_(self, name, frozen(getattr(self, name), np.float64))
+        if self.bought is not None:
+            set_(self, "bought", frozen(self.bought, np.float64))
         named = self.names or [str(plan.notes.get("estimator", "Plan")) for plan in self.plans]
         set_(self, "names", tuple(str(name) for name in named))
         self._check()
@@ -116,6 +125,11 @@ class Menu(Frozen):
         if np.isnan(self.caps).any() or not np.isfinite(self.quality).all() or not np.isfinite(self.cost).all():
             raise ValueError("A menu's caps, qualities and costs are numbers.")
         first = self.plans[0]
+        if self.bought is not None and (
+            self.bought.shape != (shape[0], len(first.costs.prices))
+            or not ((self.bought >= 0) & (self.bought <= 1)).all()
+        ):
+            raise ValueError("What a menu's plans bought are shares from 0 to 1, plans × acquisitions.")
         for number, plan in enumerate(self.plans):
             if plan.costs != first.costs:
                 raise ValueError(f"Plan {number} has other features or prices than the first.")
@@ -157,8 +171,11 @@ class Menu(Frozen):
             for j, cap in enumerate(tried):
                 run = whole if cap >= plan.tables.most_expensive else plan.run(X, qid, cap)
                 table[:, i, j] = quality(plan, run), run.cost.mean()
+        bought = None
+        if all(type(plan) is Plan for plan in plans):  # what a policy buys depends on the prices
+            bought = np.array([shares_bought(plan, X, qid) for plan in plans])
         promised = [replace(p, promise=Promise.of(p, run)) if len(run.cost) else p for p, run in zip(plans, runs)]
-        return cls(tuple(promised), np.array(tried), table[0], table[1], tuple(names), metric)
+        return cls(tuple(promised), np.array(tried), table[0], table[1], tuple(names), metric, bought)
 
     def certified(
         self,
@@ -194,6 +211,42 @@ class Menu(Frozen):
             return plan.certificate.n_right / plan.certificate.n_counted - float(run.out_of_budget.mean())
 
         return Menu.measured(plans, X_cal, right, names=names, metric=of)
+
+    def reprice(
+        self,
+        costs: Any,
+        X: Any = None,
+        quality: Quality | None = None,
+        qid: Any = None,
+    ) -> Menu:
+        """The same plans under new prices, counted and chosen again; nothing is trained.
+
+        `repriced` of the result, and `describe`, say what changed and whether retraining would pay. Without validation
+        rows, figures are exact without a cap, and estimates under one unless all prices moved by one factor.
+
+        Parameters
+        ----------
+        costs : CostTable or mapping of str to float
+            The new prices of the same features and acquisitions; a mapping changes some of them.
+        X : array or frame, default=None
+            Validation rows to measure on again.
+        quality : callable, default=None
+            `quality(plan, run)` as in `measured`; given with X.
+        qid : array, default=None
+            The query of each row, for plans that rank.
+        """
+        if (X is None) != (quality is None):
+            raise ValueError("reprice measures again on rows: give both X and quality(plan, run), or neither.")
+        known = self
+        if self.bought is None and X is not None:
+            known = replace(self, bought=np.array([shares_bought(plan, X, qid) for plan in self.plans]))
+        table, caps, qualities, cost, change = repriced_menu(known, costs)
+        plans = tuple(plan.reprice(table) for plan in self.plans)
+        if X is None or quality is None:
+            made = Menu(plans, caps, qualities, cost, self.names, self.metric, known.bought)
+        else:
+            made = Menu.measured(plans, X, quality, qid, names=self.names, metric=self.metric)
+        return replace(made, repriced=change)
 
     # ---- choosing ---------------------------------------------------------------------------------------------
 
@@ -389,6 +442,8 @@ class Menu(Frozen):
                 last = chosen[:2] + chosen[3:]
                 limit = "without a cap" if math.isinf(cap) else f"under a cap of {cap:g}"
                 lines.append(f"  {limit}: plan {chosen.number}, mean cost {chosen.cost:g}, {chosen.quality:.4g}")
+        if self.repriced is not None:
+            lines.append(self.repriced.describe())
         return "\n".join(lines)
 
     def save(self, path: str | Path) -> None:

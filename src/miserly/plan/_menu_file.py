@@ -33,7 +33,7 @@ def save_menu(menu: Any, path: str | Path) -> None:
     header = _MenuHeader(FORMAT, VERSION, list(menu.names), menu.metric)
     with whole_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(entry_of("menu.json"), msgspec.json.encode(header))
-        for name in TABLES:
+        for name in [*TABLES, *(["bought"] if menu.bought is not None else [])]:
             buffer = io.BytesIO()
             np.lib.format.write_array(buffer, np.ascontiguousarray(getattr(menu, name)), allow_pickle=False)
             archive.writestr(entry_of(f"{name}.npy"), buffer.getvalue())
@@ -54,6 +54,8 @@ def read_menu(path: str | Path, kind: type[Any], file: Any = None) -> Any:
             if header.format != FORMAT or header.version > VERSION:
                 raise PlanFileError(f"'{path}' is not a menu of version {VERSION} or before. Upgrade Miserly.")
             tables = [_array(archive.read(f"{name}.npy")) for name in TABLES]
+            has_shares = "bought.npy" in archive.namelist()
+            bought = _array(archive.read("bought.npy")) if has_shares else None
             plans = [
                 read_plan(io.BytesIO(archive.read(f"plans/{i}.plan")), f"{path}, plan {i}")
                 for i in range(len(header.names))
@@ -63,7 +65,7 @@ def read_menu(path: str | Path, kind: type[Any], file: Any = None) -> Any:
     except Exception as error:  # zipfile and numpy raise many kinds on damaged files
         raise PlanFileError(f"'{path}' is not a menu file, or it is damaged: {short(error)}.") from error
     try:
-        return kind(tuple(plans), *tables, tuple(header.names), header.metric)
+        return kind(tuple(plans), *tables, tuple(header.names), header.metric, bought)
     except (ValueError, TypeError) as error:
         raise PlanFileError(f"The menu file '{path}' does not fit together: {short(error)}") from error
 

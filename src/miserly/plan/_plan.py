@@ -28,6 +28,7 @@ from miserly.plan._node import EXIT, Gate, Node
 from miserly.plan._onnx_model import to_onnx
 from miserly.plan._pictures import draw
 from miserly.plan._profile import Promise, TrainingProfile
+from miserly.plan._reprice import new_costs
 from miserly.plan._rule import n_inputs
 from miserly.plan._run import Run, run, stages
 from miserly.plan._shortcut import brief
@@ -483,6 +484,21 @@ class Plan(Frozen):
             The query of each row.
         """
         return replace(self, promise=Promise.of(self, self.run(X, qid), None if qid is not None else y))
+
+    def reprice(self, costs: CostTable | Mapping[str, float]) -> Plan:
+        """The same model under new prices.
+
+        What rows buy without a budget stays as it was, except in a `PolicyPlan`, which weighs prices at every step. A
+        certificate stays if it holds without a budget; its cost is the old one.
+
+        Parameters
+        ----------
+        costs : CostTable or mapping of str to float
+            The new prices of the same features and acquisitions; a mapping changes some of them.
+        """
+        keeps = self.certificate is not None and self.certificate.budget is None and type(self) is Plan
+        kept = self.certificate if keeps else None
+        return replace(self, costs=new_costs(self.costs, costs), certificate=kept, promise=None)
 
     def truncate(self, budget: float) -> Plan:
         """The plan without what a budget leaves out of it: it answers as `predict(budget=budget)` does."""
