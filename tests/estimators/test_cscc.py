@@ -39,6 +39,14 @@ def test_the_objective_never_rises(data):
     assert all(max(np.diff(values)) <= 0 for values in model.objective_)
 
 
+def test_logistic_stages(data):
+    """Rare rows are found as well as with squares, and the objective never rises."""
+    X, y, X_test, y_test, costs = data
+    squared, logistic = (CSCCClassifier(costs, tradeoff=3e-4, loss=loss).fit(X, y) for loss in ("squared", "logistic"))
+    assert precision(logistic, X_test, y_test) > precision(squared, X_test, y_test) - 0.05
+    assert all(max(np.diff(values), default=0.0) <= 1e-12 for values in logistic.objective_)
+
+
 def test_rows_that_left_rank_below(data):
     X, y, X_test, _, costs = data
     model = CSCCClassifier(costs, tradeoff=3e-4, n_stages=3).fit(X, y)

@@ -7,14 +7,17 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from miserly.estimators.cstc._answers import refit_logistic
 from miserly.estimators.cstc._curvature import LEAST_CURVATURE, metric
 from miserly.estimators.cstc._gated_node import GatedNode
 from miserly.estimators.cstc._joint import Joint
+from miserly.estimators.cstc._node_losses import NodeLoss
 from miserly.estimators.cstc._soft_graph import Classifier, GraphTask, SoftGraph
 from miserly.solvers._descent import Memory, descend
 from miserly.solvers._design import RawDesign
 from miserly.solvers._mixed_norm import AcquisitionNorm
 from miserly.solvers._traversal import GateGraph
+from miserly.solvers._window import Held
 from oracles.classifier_graphs import graph_objective
 
 GRAPHS = {
@@ -26,7 +29,7 @@ GRAPHS = {
 }
 
 
-def a_graph(name, n_outputs=1, shared=True, seed=0, n=40, zeros=True, lam=0.05):
+def a_graph(name, n_outputs=1, shared=True, seed=0, n=40, zeros=True, lam=0.05, loss="squared"):
     """A graph with random nodes over random data."""
     graph, at_exit = GRAPHS[name]
     rng = np.random.default_rng(seed)
@@ -43,7 +46,10 @@ def a_graph(name, n_outputs=1, shared=True, seed=0, n=40, zeros=True, lam=0.05):
         norm=AcquisitionNorm.of(masks, evaluation, prices).times(lam),
         rho=0.03,
         at_exit=at_exit,
+        loss=NodeLoss(loss),
     )
+    if loss == "logistic":
+        task = replace(task, targets=np.sign(task.targets))
     whole = SoftGraph(task, graph)
     for _ in range(len(graph)):
         beta = rng.normal(size=(T, n_outputs))
@@ -64,9 +70,10 @@ CASES = [
 ]
 
 
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
 @pytest.mark.parametrize(("name", "n_outputs", "shared"), CASES)
-def test_objective_is_the_expectation_over_all_paths(name, n_outputs, shared):
-    whole = a_graph(name, n_outputs, shared, n=12)
+def test_objective_is_the_expectation_over_all_paths(name, n_outputs, shared, loss):
+    whole = a_graph(name, n_outputs, shared, n=12, loss=loss)
     task = whole.task
     H = np.column_stack([task.design.column(j) for j in range(task.design.n_columns)])
     slow = graph_objective(
@@ -83,6 +90,7 @@ def test_objective_is_the_expectation_over_all_paths(name, n_outputs, shared):
         task.rho,
         task.at_exit,
         whole.graph.depth,
+        loss == "logistic",
     )
     assert whole.objective() == pytest.approx(slow, rel=1e-12)
 
@@ -96,11 +104,12 @@ def finite_differences(function, v, h=1e-6):
     return slope
 
 
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
 @pytest.mark.parametrize(("name", "n_outputs", "shared"), CASES)
 @pytest.mark.parametrize("seed", range(2))
-def test_gradient(name, n_outputs, shared, seed):
+def test_gradient(name, n_outputs, shared, seed, loss):
     """Of the touching surrogate anywhere, and of the objective itself where it touches."""
-    whole = a_graph(name, n_outputs, shared, seed)
+    whole = a_graph(name, n_outputs, shared, seed, loss=loss)
     rng = np.random.default_rng(seed)
     for k in whole.graph.inner:
         node = GatedNode(whole, k)
@@ -136,9 +145,9 @@ def test_the_surrogate_touches_from_above_and_the_node_sees_all_that_depends_on_
 
 
 @pytest.mark.parametrize(("name", "n_outputs", "shared"), CASES)
-@pytest.mark.parametrize("seed", range(2))
-def test_the_objective_never_rises_and_zeros_stay(name, n_outputs, shared, seed):
-    whole = a_graph(name, n_outputs, shared, seed, n=150, lam=0.1)
+@pytest.mark.parametrize(("seed", "loss"), [(0, "squared"), (1, "squared"), (0, "logistic")])
+def test_the_objective_never_rises_and_zeros_stay(name, n_outputs, shared, seed, loss):
+    whole = a_graph(name, n_outputs, shared, seed, n=150, lam=0.1, loss=loss)
     value = first = whole.objective()
     zero = [node.beta == 0 for node in whole.nodes]
     for _ in range(4):
@@ -151,9 +160,10 @@ def test_the_objective_never_rises_and_zeros_stay(name, n_outputs, shared, seed)
     assert value < 0.9 * first
 
 
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
 @pytest.mark.parametrize(("name", "n_outputs", "shared"), CASES)
-def test_all_nodes_at_once_have_the_same_objective_and_its_gradient(name, n_outputs, shared):
-    whole = a_graph(name, n_outputs, shared, zeros=False)
+def test_all_nodes_at_once_have_the_same_objective_and_its_gradient(name, n_outputs, shared, loss):
+    whole = a_graph(name, n_outputs, shared, zeros=False, loss=loss)
     joint = Joint(whole)
     v = joint.read()
     value, slope = joint.objective(v)
@@ -272,6 +282,41 @@ def test_one_node_is_the_convex_problem():
 
     found = minimize(value, np.append(node.beta[used, 0], node.bias), method="Nelder-Mead", options={"xatol": 1e-10})
     assert whole.objective() <= found.fun + 1e-6
+
+
+def test_one_logistic_node_is_the_convex_problem():
+    """No other weights are better, on its columns or with one more."""
+    graph, task = GateGraph.tree(1), a_graph("tree", shared=False, n=300, lam=0.002, loss="logistic").task
+    whole = SoftGraph.initialise(replace(task, reweight=False), graph)
+    node = whole.nodes[0]
+    assert 0 < len(node.columns) < 6
+    H = np.column_stack([task.design.column(j) for j in range(6)])
+
+    def value(v):
+        loss = np.logaddexp(0.0, -task.targets[:, 0] * (H @ v[:-1] + v[-1]))
+        return task.omega @ loss + task.rho * np.abs(v[:-1]).sum() + task.norm.value(v[:-1] ** 2)
+
+    at = np.append(node.beta[:, 0], node.bias)
+    assert whole.objective() == pytest.approx(value(at), rel=1e-12)
+    found = minimize(value, at, method="Powell", options={"xtol": 1e-9, "ftol": 1e-12})
+    assert whole.objective() <= found.fun + 1e-5
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_logistic_answers_are_at_their_minimum(known):
+    rng = np.random.default_rng(0)
+    Z, offset, weights = rng.normal(size=(80, 3)), rng.normal(size=(80, 1)), rng.random(80)
+    y = np.sign(Z[:, :1] + rng.normal(size=(80, 1)))
+    near = rng.normal(size=(3, 1)) if known else None
+    beta, bias = refit_logistic(Held(Z), y, offset, weights, 2.0, near)
+
+    def value(v):
+        loss = np.logaddexp(0.0, -y[:, 0] * (offset[:, 0] + Z @ v[:3] + v[3]))
+        return weights @ loss + 0.25 * ((v[:3] - (near[:, 0] if known else 0.0)) ** 2).sum() + 0.125 * v[3] ** 2
+
+    at = np.append(beta[:, 0], bias)
+    assert np.abs(finite_differences(value, at)).max() < 1e-4
+    assert value(at) <= minimize(value, at).fun + 1e-9
 
 
 def test_nodes_below_nothing_are_not_made():

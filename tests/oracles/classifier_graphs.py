@@ -50,7 +50,9 @@ def path_cost(nodes, betas, evaluation, prices, needs):
     return total
 
 
-def graph_objective(H, Y, omega, share, up, low, params, evaluation, prices, needs, rho, at_exit, depth=0):
+def graph_objective(
+    H, Y, omega, share, up, low, params, evaluation, prices, needs, rho, at_exit, depth=0, logistic=False
+):
     """The whole objective; params: one (beta, bias, direction, threshold, steepness) per node; λ is in the prices."""
     betas = [p[0] for p in params]
     total = rho * sum(np.linalg.norm(beta, axis=1).sum() for beta in betas)
@@ -58,6 +60,8 @@ def graph_objective(H, Y, omega, share, up, low, params, evaluation, prices, nee
     for i in range(len(H)):
         s = [gate(H[i] @ beta @ u, threshold, tau) for beta, _, u, threshold, tau in params]
         loss = [0.5 * ((H[i] @ beta + bias - Y[i]) ** 2).sum() for beta, bias, *_ in params]
+        if logistic:
+            loss = [np.log(1.0 + np.exp(-Y[i] * (H[i] @ beta + bias))).sum() for beta, bias, *_ in params]
         for walk in ways:
             p = walk_probability(walk, s)
             met = [k for k, _ in walk]

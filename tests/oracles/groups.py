@@ -27,5 +27,16 @@ def groups(n, n_groups, seed=0, shared=0.0):
     return np.hstack([2.0 * signs - 1.0, readings]), y, costs
 
 
+def noisy_groups(n, n_groups, seed=0, noise=0.3, n_junk=4):
+    """The same with noise on the signs, and cheap columns that say nothing."""
+    X, y, costs = groups(n, n_groups, seed)
+    rng = np.random.default_rng(seed + 1)
+    n_signs = int(np.log2(n_groups))
+    X[:, :n_signs] += noise * rng.normal(size=(n, n_signs))
+    names = (*costs.features, *(f"junk_{j}" for j in range(n_junk)))
+    priced = {name: 10.0 if name.startswith("reading") else 1.0 for name in names}
+    return np.hstack([X, rng.normal(size=(n, n_junk))]), y, CostTable.per_feature(priced)
+
+
 def best_cost(n_groups, shared=0.0):
     return np.log2(n_groups) + 10.0 + shared

@@ -26,6 +26,7 @@ def through_gates(
     threshold,
     cost,
     at_exit,
+    logistic,
     gradient,
     curvature,
     leave,
@@ -34,6 +35,8 @@ def through_gates(
     to_threshold,
 ):
     """The expected loss and cost of all rows where scores are `scores + step · moves` (row × node × output).
+
+    A node's loss is half the square of what it leaves, or with `logistic` ln(1 + exp(−y f)) for targets of ±1.
 
     `exits` (node × side) numbers the terminals, a leaf's in its first column; `skipped` says how often a node's loss
     counts once more for rows that leave there. Children have higher numbers than their
@@ -65,8 +68,15 @@ def through_gates(
         for k in range(n_nodes - 1, -1, -1):
             own = 0.0
             for o in range(n_outputs):
-                gradient[i, k, o] += bias[k, o] - targets[i, o]
-                own += 0.5 * gradient[i, k, o] ** 2
+                gradient[i, k, o] += bias[k, o]
+                if logistic:
+                    margin = targets[i, o] * gradient[i, k, o]
+                    shrunk = math.exp(-abs(margin))
+                    own += math.log1p(shrunk) + max(-margin, 0.0)
+                    gradient[i, k, o] = -targets[i, o] * (shrunk if margin > 0.0 else 1.0) / (1.0 + shrunk)
+                else:
+                    gradient[i, k, o] -= targets[i, o]
+                    own += 0.5 * gradient[i, k, o] ** 2
             weight, a = omega[i] * p[k], 0.0
             times = 1.0 if at_exit else skipped[k]
             if up[k] == EXIT and low[k] == EXIT:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,16 @@ class AcquisitionNorm:
     evaluation: Floats
     prices: Floats
     needs: sparse.csr_array
+
+    @cached_property
+    def _needed(self) -> Any:
+        """Who is needed by whom: the transpose, which scipy makes again at each use."""
+        return self.needs.T
+
+    @cached_property
+    def by_learner(self) -> sparse.csr_array:
+        """The acquisitions of each learner."""
+        return self.needs.T.tocsr()
 
     @classmethod
     def of(cls, masks: Sequence[int], evaluation: Sequence[float], prices: Sequence[float]) -> AcquisitionNorm:
@@ -72,7 +83,7 @@ class AcquisitionNorm:
         root, group = np.sqrt(squares), np.sqrt(self.needs @ squares + shared)
         own = np.divide(self.evaluation, root.T, out=np.zeros_like(root.T), where=root.T > 0).T
         bought = np.divide(self.prices, group.T, out=np.zeros_like(group.T), where=group.T > 0).T
-        return np.asarray(own + self.needs.T @ bought)
+        return np.asarray(own + self._needed @ bought)
 
 
 @dataclass(frozen=True)
@@ -188,7 +199,7 @@ class MixedNorm:
         rest = np.where(zero, np.maximum(residual - own, 0.0), 0.0)
         joint = np.where(wanted > 1, prices, 0.0)
         together = np.zeros(len(prices))
-        by_learner = self.norm.needs.T.tocsr()
+        by_learner = self.norm.by_learner
         for t in np.flatnonzero(rest):
             needed = by_learner.indices[by_learner.indptr[t] : by_learner.indptr[t + 1]]
             if not joint[needed].any():
@@ -237,7 +248,7 @@ class MixedNorm:
         before = len(np.flatnonzero(size))
         residual = self.b - self.A @ beta
         holders = self.norm.needs @ ((size > 0) | (self.base > 0)).astype(np.float64) + (self.shared > 0)
-        by_learner = self.norm.needs.T.tocsr()
+        by_learner = self.norm.by_learner
         for t in small[np.argsort(size[small], kind="stable")]:
             needed = by_learner.indices[by_learner.indptr[t] : by_learner.indptr[t + 1]]
             alone = needed[holders[needed] == 1] if self.base[t] == 0 else needed[:0]

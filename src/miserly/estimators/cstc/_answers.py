@@ -15,10 +15,14 @@ from scipy import linalg
 
 from miserly._typing import Floats
 from miserly.estimators._base import Learners, Posed, Reading, Scorer
+from miserly.estimators.cstc._node_losses import NodeLoss
 from miserly.estimators.cstc._soft_graph import SoftGraph
 from miserly.solvers import EXIT, GateGraph, Window
 
 GONE = -2
+LOGISTIC = NodeLoss("logistic")
+NEWTON_STEPS = 25  # it converges in about eight
+SHORTEST = 1e-6  # of a Newton step: below that rounding decides whether the loss falls
 Trust = Literal["model", "little", "rows"]
 TRUSTS: tuple[Trust, ...] = ("model", "little", "rows")
 
@@ -46,14 +50,13 @@ def answers(
                 scores[rows], beta, bias = 0.0, np.zeros_like(beta), np.zeros_like(bias)
             else:
                 beta, bias = scorers[above[0]].beta.copy(), scorers[above[0]].bias
-            change, shift = refit(
-                Z.part(mine),
-                targets[rows[mine]] - scores[rows[mine]],
-                count,
-                1.0 if known is None else float(count.sum()),
-                known[columns] if known is not None and trust == "model" and above is None else None,
-                stretch=above is None,
-            )
+            shrinkage = 1.0 if known is None else float(count.sum())
+            near = known[columns] if known is not None and trust == "model" and above is None else None
+            part, wanted, said = Z.part(mine), targets[rows[mine]], scores[rows[mine]]
+            if soft.task.loss.is_squared:
+                change, shift = refit(part, wanted - said, count, shrinkage, near, stretch=above is None)
+            else:
+                change, shift = refit_logistic(part, wanted, said, count, shrinkage, near)
             beta[columns] += change
             bias = bias + shift
             scores[rows] += Z.scores(change) + shift
@@ -79,6 +82,50 @@ def refit(
     if stretch:
         beta = _stretched(beta, A, b)
     return beta, mean - centre @ beta
+
+
+def refit_logistic(
+    Z: Window, targets: Floats, offset: Floats, weights: Floats, shrinkage: float, known: Floats | None
+) -> tuple[Floats, Floats]:
+    """What to add to scores so that the logistic loss of these rows is least, output by output.
+
+    Weights are kept near `known` or zero, and the intercept near zero, as by some rows' worth of the largest curvature.
+    """
+    n_columns = len(Z.sums(weights))
+    near = np.zeros((n_columns, targets.shape[1])) if known is None else known
+    both = [
+        _newton(Z, targets[:, [o]], offset[:, [o]], weights, shrinkage, np.append(near[:, o], 0.0))
+        for o in range(targets.shape[1])
+    ]
+    table = np.column_stack(both)
+    return table[:-1], table[-1]
+
+
+def _newton(Z: Window, y: Floats, offset: Floats, weights: Floats, shrinkage: float, near: Floats) -> Floats:
+    """Weights and intercept of one output, by Newton's method with halved steps."""
+    ridge = LOGISTIC.curvature * np.append(np.full(len(near) - 1, shrinkage), 1.0)
+
+    def value(v: Floats) -> tuple[float, Floats]:
+        scores = offset + (Z.scores(v[:-1]) + v[-1])[:, None]
+        return float(weights @ LOGISTIC.values(scores, y) + 0.5 * ridge @ (v - near) ** 2), scores
+
+    at, (now, scores) = near.copy(), value(near)
+    for _ in range(NEWTON_STEPS):
+        slope = LOGISTIC.slopes(scores, y)[:, 0]
+        gradient = np.append(Z.sums(weights * slope), weights @ slope) + ridge * (at - near)
+        M = Z.bordered(weights * np.abs(slope) * (1.0 - np.abs(slope)))
+        M[np.diag_indices(len(M))] += ridge
+        step = linalg.solve(M, gradient, assume_a="pos", check_finite=False)
+        if float(step @ gradient) <= 1e-10 * now:
+            break
+        length, (after, moved) = 1.0, value(at - step)
+        while after > now and length > SHORTEST:
+            length *= 0.5
+            after, moved = value(at - length * step)
+        if after > now:
+            break
+        at, now, scores = at - length * step, after, moved
+    return at
 
 
 def _stretched(beta: Floats, A: Floats, b: Floats) -> Floats:

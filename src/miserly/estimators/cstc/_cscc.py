@@ -22,7 +22,8 @@ from miserly.estimators._base import (
     check_eval_set,
     constraints,
 )
-from miserly.estimators.cstc._search import SHARPENING, Search, ValidationRows, anneal
+from miserly.estimators.cstc._node_losses import NodeLoss
+from miserly.estimators.cstc._search import SHARPENING, Search, ValidationRows, anneal, price_scale
 from miserly.estimators.cstc._soft_graph import GraphTask, SoftGraph
 from miserly.metrics import Metric
 from miserly.solvers import GateGraph, blas_threads
@@ -41,7 +42,7 @@ class CSCCClassifier(PlanClassifier, GraphEstimator):
         Prices of the features and of evaluating learners. None is refused: `CostTable.uniform()` says that all cost
         the same.
     tradeoff : float, default=0.001
-        λ, 0 or more: the price of a unit of cost, in units of the mean of ½(y − f)².
+        λ, 0 or more: the price of a unit of cost times weight, in units of the mean loss of a stage.
     n_stages : int, default=4
         Stages tried, 1 or more.
     class_weight : dict, "balanced" or None, default=None
@@ -69,6 +70,8 @@ class CSCCClassifier(PlanClassifier, GraphEstimator):
     reweight : bool, default=True
         Whether learners that share acquisitions are chosen by a log-reweighted norm, which is nearer to a count of
         acquisitions but not convex. False is the mixed norm of the papers.
+    loss : {"squared", "logistic"}, default="squared"
+        Loss of the stages: ½(y − f)² on ±1 as in the papers, or the logistic loss.
 
     Attributes
     ----------
@@ -116,6 +119,7 @@ class CSCCClassifier(PlanClassifier, GraphEstimator):
         "tol": [constraints.not_negative()],
         "metric": [str, Metric, None],
         "reweight": ["boolean"],
+        "loss": [constraints.one_of("squared", "logistic")],
     }
 
     def __init__(
@@ -133,6 +137,7 @@ class CSCCClassifier(PlanClassifier, GraphEstimator):
         tol: float = 1e-3,
         metric: str | Metric | None = None,
         reweight: bool = True,
+        loss: str = "squared",
     ) -> None:
         self.costs = costs
         self.tradeoff = tradeoff
@@ -147,6 +152,7 @@ class CSCCClassifier(PlanClassifier, GraphEstimator):
         self.tol = tol
         self.metric = metric
         self.reweight = reweight
+        self.loss = loss
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, eval_set: Any = None, backend: Any = None) -> Self:
         """Learn the cascade.
@@ -194,10 +200,12 @@ class CSCCClassifier(PlanClassifier, GraphEstimator):
             min_rows=self.min_samples_leaf / float(posed.weights.sum()),
             steepness=None if isinstance(self.steepness, str) else float(self.steepness),
             reweight=bool(self.reweight),
+            loss=NodeLoss(self.loss),  # type: ignore[arg-type]
         )
         soft = SoftGraph.initialise(task, GateGraph.cascade(self.n_stages))
         two = len(self.classes_) == 2
-        search = Search(posed, float(self.tradeoff), bool(self.fine_tune), validation, tiers=two)
+        price = float(self.tradeoff) * price_scale(soft, posed)
+        search = Search(posed, price, bool(self.fine_tune), validation, tiers=two, loss=task.loss)
         # steeper gates fit the training rows better and rank others worse: only validation rows can tell
         anneals = isinstance(self.steepness, str) and validation is not None
         sharpening = SHARPENING if anneals else (1.0,)

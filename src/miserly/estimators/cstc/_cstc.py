@@ -31,9 +31,11 @@ from miserly.estimators._base import (
     check_eval_set,
     constraints,
 )
-from miserly.estimators.cstc._search import SHARPENING, STEEP, Search, ValidationRows, anneal
+from miserly.estimators.cstc._node_losses import NodeLoss
+from miserly.estimators.cstc._search import FRUGAL, SHARPENING, STEEP, Search, ValidationRows, anneal, price_scale
 from miserly.estimators.cstc._soft_graph import Classifier, GraphTask, SoftGraph
 from miserly.metrics import Metric
+from miserly.plan import Trees
 from miserly.solvers import GateGraph, blas_threads
 
 
@@ -71,7 +73,7 @@ class _CSTC(GraphEstimator):
         tol: float = 1e-3,
         metric: str | Metric | None = None,
         reweight: bool = True,
-        swaps: bool = False,
+        swaps: bool = True,
     ) -> None:
         self.costs = costs
         self.tradeoff = tradeoff
@@ -150,13 +152,20 @@ class _CSTC(GraphEstimator):
         """Solve for this tradeoff and make the plan; returns the first nodes, where another tradeoff may start."""
         soft = SoftGraph.initialise(self._task(posed), GateGraph.tree(self.max_depth), posed.gram, starts)
         first = [copy.deepcopy(node) for node in soft.started]
-        search = Search(posed, float(self.tradeoff), bool(self.fine_tune), validation, swaps=bool(self.swaps))
-        self.objective_ = anneal(soft, search, self._sharpening(), self.max_iter, self.tol)
-        if self.swaps and isinstance(self.steepness, str):
-            steep = SoftGraph.initialise(
-                replace(soft.task, sharpness=STEEP), GateGraph.tree(self.max_depth), posed.gram
-            )
-            self.objective_ += anneal(steep, search, (1.0,), self.max_iter, self.tol)
+        begun = [(soft, self._sharpening())]
+        polished = self.swaps and self.fine_tune and not isinstance(posed.learners.dictionary, Trees)
+        if polished and isinstance(self.steepness, str):
+            steep = replace(soft.task, sharpness=STEEP)
+            begun.append((SoftGraph.initialise(steep, GateGraph.tree(self.max_depth), posed.gram), (1.0,)))
+            frugal = replace(steep, norm=posed.norm.times(FRUGAL * float(self.tradeoff)))
+            begun.append((SoftGraph.initialise(frugal, GateGraph.tree(self.max_depth), posed.gram), ()))
+        price = float(self.tradeoff) * min(price_scale(start, posed) for start, _ in begun[:2])
+        search = Search(posed, price, bool(self.fine_tune), validation, swaps=bool(polished), loss=soft.task.loss)
+        self.objective_ = [
+            values
+            for start, sharpening in begun
+            for values in anneal(start, search, sharpening, self.max_iter, self.tol)
+        ]
         assert search.best is not None
         graph, scorers, reading = search.best.graph, search.best.scorers, search.best.reading
         self.n_iter_ = sum(len(values) - 1 for values in self.objective_)
@@ -178,6 +187,7 @@ class _CSTC(GraphEstimator):
             min_rows=self.min_samples_leaf / float(posed.weights.sum()),
             steepness=None if isinstance(self.steepness, str) else float(self.steepness),
             reweight=bool(self.reweight),
+            loss=NodeLoss(getattr(self, "loss", "squared")),
         )
 
     def _validation(self, posed: Posed, eval_set: Any) -> ValidationRows:
@@ -198,7 +208,7 @@ class CSTCRegressor(PlanRegressor, _CSTC):
         Prices of the features and of evaluating learners. None is refused: `CostTable.uniform()` says that all cost
         the same.
     tradeoff : float, default=0.001
-        λ, 0 or more: the price of a unit of cost, in units of the mean of ½(y − f)².
+        λ, 0 or more: the price of a unit of cost times weight, in units of the mean of ½(y − f)².
     max_depth : int, default=3
         Levels of nodes, 1 to 10; 3 is seven nodes.
     dictionary : None, "trees", Trees, Plan or estimator, default=None
@@ -224,9 +234,9 @@ class CSTCRegressor(PlanRegressor, _CSTC):
     reweight : bool, default=True
         Whether learners that share acquisitions are chosen by a log-reweighted norm, which is nearer to a count of
         acquisitions but not convex. False is the mixed norm of the papers.
-    swaps : bool, default=False
+    swaps : bool, default=True
         Whether trees over features are also improved with hard gates by greedy moves (gates with weights of their
-        own, swaps of columns at each leaf), from a second, steeper start too. Not in the papers; slower.
+        own, swaps of columns at each leaf), from two steeper starts too. Not in the papers; False is faster.
 
     Attributes
     ----------
@@ -263,7 +273,7 @@ class CSTCRegressor(PlanRegressor, _CSTC):
 
 
 class CSTCClassifier(PlanClassifier, _CSTC):
-    """A cost-sensitive tree of linear classifiers: squared loss on ±1, one output for each class.
+    """A cost-sensitive tree of linear classifiers, with squared or logistic loss on ±1 and one output for each class.
 
     Probabilities by Platt's scaling (two classes) or linear discriminant analysis (several) of the scores at the
     exits. With `eval_set` the best candidate of the fit on these rows is kept.
@@ -274,7 +284,7 @@ class CSTCClassifier(PlanClassifier, _CSTC):
         Prices of the features and of evaluating learners. None is refused: `CostTable.uniform()` says that all cost
         the same.
     tradeoff : float, default=0.001
-        λ, 0 or more: the price of a unit of cost, in units of the mean of ½(y − f)².
+        λ, 0 or more: the price of a unit of cost times weight, in units of the mean loss of a node.
     max_depth : int, default=3
         Levels of nodes, 1 to 10; 3 is seven nodes.
     dictionary : None, "trees", Trees, Plan or estimator, default=None
@@ -300,9 +310,11 @@ class CSTCClassifier(PlanClassifier, _CSTC):
     reweight : bool, default=True
         Whether learners that share acquisitions are chosen by a log-reweighted norm, which is nearer to a count of
         acquisitions but not convex. False is the mixed norm of the papers.
-    swaps : bool, default=False
+    swaps : bool, default=True
         Whether trees over features are also improved with hard gates by greedy moves (gates with weights of their
-        own, swaps of columns at each leaf), from a second, steeper start too. Not in the papers; slower.
+        own, swaps of columns at each leaf), from two steeper starts too. Not in the papers; False is faster.
+    loss : {"squared", "logistic"}, default="squared"
+        Loss of the nodes: ½(y − f)² as in the papers, or the logistic loss.
 
     Attributes
     ----------
@@ -334,3 +346,42 @@ class CSTCClassifier(PlanClassifier, _CSTC):
     >>> bool(model.predict_cost(X).max() <= 9)
     True
     """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **_CSTC._parameter_constraints,
+        "loss": [constraints.one_of("squared", "logistic")],
+    }
+
+    def __init__(
+        self,
+        costs: CostTable | None = None,
+        tradeoff: float = 1e-3,
+        max_depth: int = 3,
+        dictionary: Any = None,
+        rho: float = 1e-3,
+        steepness: str | float = "auto",
+        fine_tune: bool = True,
+        min_samples_leaf: int = 20,
+        max_iter: int = 10,
+        tol: float = 1e-3,
+        metric: str | Metric | None = None,
+        reweight: bool = True,
+        swaps: bool = True,
+        loss: str = "squared",
+    ) -> None:
+        super().__init__(
+            costs,
+            tradeoff,
+            max_depth,
+            dictionary,
+            rho,
+            steepness,
+            fine_tune,
+            min_samples_leaf,
+            max_iter,
+            tol,
+            metric,
+            reweight,
+            swaps,
+        )
+        self.loss = loss

@@ -55,7 +55,7 @@ def metric(joint: Joint) -> Metric:
 
 def _factors(joint: Joint, k: int) -> tuple[Floats, Floats | None]:
     """Along the gate's direction, of weights, intercept and threshold; and across it, of weights and intercepts."""
-    mass = float(joint.mass[k]) + JITTER * joint.whole.nodes[k].mass
+    mass = joint.task.loss.curvature * (float(joint.mass[k]) + JITTER * joint.whole.nodes[k].mass)
     M = joint.loss_curvature[k] * mass
     size = len(M)
     M[np.arange(size - 1), np.arange(size - 1)] += joint.curve[joint.places[k], k]

@@ -97,8 +97,8 @@ class GatedNode:
         beta, bias, threshold = self.parts(v)
         scores = self.Z.scores(beta)
         s = soft_gate(scores @ self.direction, threshold, self.steepness)
-        rest = scores + bias - self.Y
-        loss = 0.5 * np.einsum("ij,ij->i", rest, rest)
+        node_loss = self.whole.task.loss
+        loss, rest = node_loss.values(scores + bias, self.Y), node_loss.slopes(scores + bias, self.Y)
         c0, c1 = self.own
         cost_up, cost_low = cost[: self.n_up] @ self.R_up, cost[self.n_up :] @ self.R_low
         here = c0 + c1 * s
@@ -111,7 +111,8 @@ class GatedNode:
             [self.Z.sums(residual + np.outer(a, self.direction)).ravel(), residual.sum(axis=0), [-a.sum()]]
         )
         mean = np.concatenate([self.R_up @ (self.cost_weight * s), self.R_low @ (self.cost_weight * (1.0 - s))])
-        self._gate_curvature, self._here = np.abs((1.0 - 2.0 * s) * a) * self.steepness, self.loss_weight * here
+        self._gate_curvature = np.abs((1.0 - 2.0 * s) * a) * self.steepness
+        self._here = node_loss.curvature * self.loss_weight * here
         return value, slope, mean
 
     # ---- descent ----------------------------------------------------------------------------------------------

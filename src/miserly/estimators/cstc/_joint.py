@@ -140,6 +140,7 @@ class Joint:
             v[self._thresholds],
             self.norm.value(self._paths),
             task.at_exit,
+            task.loss.name == "logistic",
             self.gradient,
             self.gate_curvature,
             self.leave,
@@ -224,7 +225,8 @@ class Joint:
         held, size = [], []
         for k, ((beta, _, _), (gradient, _, _)) in enumerate(zip(self.parts(v), self.parts(slope))):
             length = np.linalg.norm(beta, axis=1)
-            curve, own = self.curve[self.places[k], k], np.diag(self.whole.nodes[k].gram_of(self.columns[k])[0])
+            own = self.task.loss.curvature * np.diag(self.whole.nodes[k].gram_of(self.columns[k])[0])
+            curve = self.curve[self.places[k], k]
             at_zero = np.linalg.norm(gradient - (curve + own)[:, None] * beta, axis=1)
             held.append((length > 0) & (at_zero <= curve * length))
             size.append(length / max(float(length.max(initial=0.0)), 1e-300))

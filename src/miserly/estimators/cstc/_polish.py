@@ -7,7 +7,8 @@ expensive column that helps few rows of an inner node stays in its gate, and all
 
 is lowered with hard gates by three kinds of moves: a leaf chooses its columns again (forward by gain less price, then
 one swap at a time, as ASTC selects); a gate gives up acquisitions that nodes above it have not paid, its other weights
-fitted to its old score; a gate gives up one column. Each move is kept if the objective falls.
+fitted to its old score; a gate gives up its more expensive columns, all but one, or one. Each move is kept if the
+objective falls. Moves are made by the squared loss, also where nodes have another: candidates are judged by theirs.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ from miserly.estimators._base import Learners
 from miserly.estimators.cstc._soft_graph import SoftGraph, moments
 from miserly.solvers import EXIT
 
-WORK = 2e9  # rows × columns² of all moves tried: about a second
-MOST_MOVES = 200
+WORK = 1e9  # rows × columns² of all moves tried: about half a second
+MOST_MOVES = 100
 MOST_COLUMNS = 40  # columns that a leaf may add: beyond that greedy choice costs more than it gives
+LEVELS = 4  # prices up to which a gate is tried, and columns that it is tried with alone: each is one fit of its score
 RIDGE = 1e-9
 
 
@@ -84,13 +86,20 @@ class Polish:
     # ---- gates ------------------------------------------------------------------------------------------------
 
     def _smaller(self, gates: dict[int, GateWeights], k: int) -> Iterator[NDArray[np.intp]]:
-        """Sets of columns that gate k might do with: what is paid above it, then all but one of its own."""
+        """Sets of columns that gate k might do with: what is paid above it, its cheaper ones, one, all but one."""
         own = gates[k].columns
         above = [gates[j].columns for j in self.graph.path(k)[:-1]]
         paid = np.unique(np.concatenate([*above, np.zeros(0, np.intp)]))
         if len(paid) and len(np.setdiff1d(own, paid)):
             yield paid
+        before = self.learners.price(paid)
+        extra = self.price * np.array([self.learners.price([*paid, j]) - before for j in own])
+        levels = np.unique(extra)[:-1]
+        for level in levels[np.unique(np.linspace(0, len(levels) - 1, min(LEVELS, len(levels))).astype(np.intp))]:
+            yield own[extra <= level]
         if len(own) > 1:
+            for j in own[np.argsort(-np.abs(gates[k].weights[own]), kind="stable")][:LEVELS]:
+                yield np.array([j])
             for j in own[np.argsort(np.abs(gates[k].weights[own]), kind="stable")]:
                 yield own[own != j]
 

@@ -4,7 +4,7 @@ What the descent lowers is the objective of soft gates. A graph that is better t
 hard, so the start, the graph after each round of the descent and its prunings are all candidates. They are judged on
 validation rows by a metric if there are any, ties by mean cost; otherwise on the training rows by
 
-    Σ_i ω_i ½‖y_i − f(x_i)‖² + λ · mean cost
+    Σ_i ω_i ℓ(y_i, f(x_i)) + π · mean cost,    π = λ times `price_scale`
 
 with f the prediction at the exit and the cost as the ledger counts it. Erratum of (3.13) with 3.4.5 of the thesis:
 pruning must follow the descent. In a pruned tree a row that exits early is charged fewer node losses, so a descent that
@@ -13,21 +13,24 @@ follows moves rows to the exits (ann-thyroid: one node is left, .941 correct ins
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from miserly._typing import Bools, Floats, Rows
 from miserly.estimators._base import HeldOutRows, Posed, Reading, Scorer
-from miserly.estimators.cstc._answers import GONE, TRUSTS, Trust, fine_tuned, prunable
+from miserly.estimators.cstc._answers import GONE, TRUSTS, Trust, answers, fine_tuned, prunable
+from miserly.estimators.cstc._node_losses import SQUARED, NodeLoss
 from miserly.estimators.cstc._polish import Polish
 from miserly.estimators.cstc._soft_graph import SoftGraph
 from miserly.metrics import Metric
-from miserly.plan import Trees
 from miserly.solvers import EXIT, Design, GateGraph
 
 SHARPENING = (1.0, 3.0, 9.0)  # gates that follow the scores' deviation are annealed: soft ones find, steep ones refine
 STEEP = 200.0  # of a second start, over the scores' deviation: nodes are found as hard gates will send rows there
+FRUGAL = 8.0  # times λ, of a third start: its gates look at cheap columns only, leaves choose theirs at λ itself
+LEAST_CURVATURE = 1e-3  # of the logistic loss, in the price of cost: where all rows are certain it has no meaning
 TIE = 1e-7  # of the figure of one node: less than that is rounding, and the cheaper candidate is better
 PATIENCE = 3  # rounds without a better candidate on validation rows: the descent fits the training rows by then
 
@@ -63,8 +66,11 @@ class ValidationRows:
 
 
 class Search:
-    """Keeps the best of the candidates that it is shown. `price` is λ; `tiers`: later exits rank higher;
-    `swaps`: greedy moves are tried."""
+    """Keeps the best of the candidates that it is shown.
+
+    `price` is that of a unit of cost; `tiers`: later exits rank higher; `swaps`: greedy moves are tried; `loss` is that
+    of the nodes.
+    """
 
     def __init__(
         self,
@@ -74,8 +80,9 @@ class Search:
         validation: ValidationRows | None = None,
         tiers: bool = False,
         swaps: bool = False,
+        loss: NodeLoss = SQUARED,
     ) -> None:
-        self.swaps = swaps
+        self.swaps, self.loss = swaps, loss
         self.posed, self.price, self.fine_tune, self.validation, self.tiers = posed, price, fine_tune, validation, tiers
         self.trust: Trust = "model"
         self.best: HardGraph | None = None
@@ -108,12 +115,8 @@ class Search:
         return self.validation is not None and self.worse >= PATIENCE
 
     def polish(self, soft: SoftGraph) -> None:
-        """Judge the graph after greedy moves with hard gates, if it is a tree over features.
-
-        Boosted trees look better on the rows that they were grown on: there greedy moves would fit noise.
-        """
-        trees = isinstance(self.posed.learners.dictionary, Trees)
-        if self.swaps and self.fine_tune and not trees and not soft.task.at_exit and self.posed.targets.any():
+        """Judge the graph after greedy moves with hard gates."""
+        if self.swaps and self.posed.targets.any():
             self.consider(Polish(soft, self.posed.learners, self.price).run())
 
     def _hard(self, soft: SoftGraph, trust: Trust) -> HardGraph:
@@ -127,7 +130,7 @@ class Search:
             cost = float(self._costs(hard)[routed.exits].mean())
             return self._measured(hard, routed.scores, routed.exits), -cost
         routed = route(self.posed.learners.design, len(self.posed.weights), hard)
-        error = 0.5 * float(self.posed.omega @ ((self.posed.targets - routed.scores) ** 2).sum(axis=1))
+        error = float(self.posed.omega @ self.loss.values(routed.scores, self.posed.targets))
         return -error - self.price * float(self.posed.share @ self._costs(hard)[routed.exits]), 0.0
 
     def _measured(self, hard: HardGraph, scores: Floats, exits: Rows) -> float:
@@ -207,6 +210,22 @@ def rank_by_exit(scores: Floats, exits: Rows) -> Floats:
     return exits + 0.49 * scores / (1.0 + np.abs(scores))
 
 
+def price_scale(soft: SoftGraph, posed: Posed) -> float:
+    """What λ, a price of cost times weight, is as a price of cost alone: half the deviation of what is left to explain.
+
+    A purchase that explains all of a residual of deviation σ has the weight σ: the mixed norm makes it while λc < σ. By
+    a count of what is bought at a price of π it is made while πc < ½σ²; so the two agree where π = ½λσ. For a loss with
+    curvature h and slopes of size g that is ½λg/h.
+    """
+    _, scores = answers(soft, posed.learners, posed.targets, posed.counts, None)
+    slopes = soft.task.loss.slopes(scores, posed.targets)
+    size = math.sqrt(float(posed.omega @ (slopes**2).sum(axis=1)))
+    if soft.task.loss.is_squared:
+        return 0.5 * size
+    curvature = float(posed.omega @ (np.abs(slopes) * (1.0 - np.abs(slopes))).mean(axis=1))
+    return 0.5 * size / max(curvature, LEAST_CURVATURE)
+
+
 def anneal(
     soft: SoftGraph, search: Search, sharpening: tuple[float, ...], max_iter: int, tol: float
 ) -> list[list[float]]:
@@ -225,5 +244,6 @@ def anneal(
         search.worse = 0
         values.append(soft.optimise(max_iter, tol, after))
         search.consider(soft)
+    if values:
         search.polish(soft)
     return values

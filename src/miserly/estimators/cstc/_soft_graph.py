@@ -1,11 +1,11 @@
 """Trees and cascades of linear classifiers with soft gates: CSTC and CSCC in one objective.
 
-    Σ_k [ Σ_i ω_i w_i^k ½‖y_i − f^k(x_i)‖² + ρ Σ_t ‖β_t^k‖ ] + λ Σ_l p̄^l [ Σ_t e_t √Q_t^l + Σ_a c_a √(Σ_t N_at Q_t^l) ]
+    Σ_k [ Σ_i ω_i w_i^k ℓ(y_i, f^k(x_i)) + ρ Σ_t ‖β_t^k‖ ] + λ Σ_l p̄^l [ Σ_t e_t √Q_t^l + Σ_a c_a √(Σ_t N_at Q_t^l) ]
 
-f^k = H β^k + b^k; Q_t^l sums ‖β_t^j‖² over the nodes j of the path to terminal l; w^k is the probability of reaching
-node k (CSTC), or of leaving there (CSCC, `at_exit`). A gate looks at one direction u^k of its node's outputs: with one
-output that is the score itself, with several the direction in which the node's scores vary most (ours; the papers have
-one output).
+ℓ is ½‖y − f‖², or the logistic loss of ±1 (`_node_losses`). f^k = H β^k + b^k; Q_t^l sums ‖β_t^j‖² over the nodes j of
+the path to terminal l; w^k is the probability of reaching node k (CSTC), or of leaving there (CSCC, `at_exit`). A gate
+looks at one direction u^k of the outputs: with one output that is the score itself, with several the direction in
+which the node's scores vary most (ours; the papers have one output).
 
 Nodes are found from the top down, each as if it were the last; then each is improved with the others fixed.
 Zeros stay zero.
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from miserly._typing import Floats
 from miserly.estimators.cstc._gated_node import GatedNode
 from miserly.estimators.cstc._joint import Joint
+from miserly.estimators.cstc._node_losses import SQUARED, TOUCH_TOL, TOUCHES, NodeLoss
 from miserly.solvers import (
     AcquisitionNorm,
     Asked,
@@ -39,6 +40,7 @@ NEGLIGIBLE = 1e-10
 LARGE = 1 << 26
 SHARPNESS = 12.0
 LEAF_ROUNDS = 25
+LEAF_TOUCHES = 5  # of the parabola and the logistic loss in a round: the next round goes on from there
 MANY_NODES = 31
 MANY_ROWS = 10_000
 FORGOTTEN = 1e-4
@@ -63,6 +65,7 @@ class GraphTask:
     steepness: float | None = None
     reweight: bool = True
     sharpness: float = SHARPNESS
+    loss: NodeLoss = SQUARED
 
 
 @dataclass
@@ -178,11 +181,22 @@ class SoftGraph:
     def _pretend_last(self, k: int, reach: Floats, gram: Floats | None, start: Floats | None) -> Classifier:
         task = self.task
         weight = _most(_present(task.omega * reach)) if k else task.omega
-        A, b, centre, mean = moments(task, weight, gram)
-        base = self.path_squares(k)
-        problem = MixedNorm(A, b, task.norm, task.rho, float(task.share @ reach), base=base)
-        beta = (problem.reweighted(start) if task.reweight else problem.run_from(start)).beta
-        node = Classifier(beta, mean - centre @ beta, _direction(A, beta))
+        gram = task.design.gram(weight) if gram is None else gram
+        base, size = self.path_squares(k), task.loss.curvature
+        scores, value = np.tile(task.loss.constant(task.targets, weight), (task.design.n_rows, 1)), np.inf
+        first = float(weight @ task.loss.values(scores, task.targets))
+        for _ in range(1 if task.loss.is_squared else TOUCHES):
+            A, b, centre, mean = moments(task, weight, gram, task.loss.working(scores, task.targets))
+            problem = MixedNorm(size * A, size * b, task.norm, task.rho, float(task.share @ reach), base=base)
+            beta = start = (problem.reweighted(start) if task.reweight else problem.run_from(start)).beta
+            node = Classifier(beta, mean - centre @ beta, _direction(A, beta))
+            if task.loss.is_squared:
+                break
+            scores, before = task.design.scores(beta) + node.bias, value
+            penalty = problem.value(beta) + size * float(np.vdot(b, beta) - 0.5 * np.vdot(beta, A @ beta))
+            value = float(weight @ task.loss.values(scores, task.targets)) + penalty
+            if not beta.any() or before - value <= TOUCH_TOL * first:
+                break
         kept = node.columns
         node.known, node.gram, node.centre = kept, A[np.ix_(kept, kept)], centre[kept]
         routing, total = node.routing, float(weight.sum())
@@ -219,7 +233,7 @@ class SoftGraph:
         if not self.graph.is_leaf(k):
             seen = scores @ node.direction if node.gate is None else self.task.design.scores(node.gate)
             self.traversal.set(k, soft_gate(seen, node.threshold, node.steepness))
-        self.loss[k] = 0.5 * ((scores + node.bias - self.task.targets) ** 2).sum(axis=1)
+        self.loss[k] = self.task.loss.values(scores + node.bias, self.task.targets)
 
     # ---- one node after the other -----------------------------------------------------------------------------
 
@@ -264,44 +278,45 @@ class SoftGraph:
             GatedNode(self, k).improve(rounds)
         self.refresh(k)
 
-    def _moments(self, weight: Floats, columns: NDArray[np.intp]) -> tuple[Floats, Floats, Floats, Floats]:
-        """The same as `moments` for some columns."""
-        rows = np.flatnonzero(weight)
-        w, Y, Z = weight[rows], self.task.targets[rows], self.window(columns, rows)
-        total = float(w.sum())
-        mean, centre = w @ Y / total, Z.sums(w) / total
-        around = Z.around(centre)
-        return around.gram(w), around.sums(w[:, None] * (Y - mean)), centre, mean
-
     def _improve_leaf(self, k: int) -> None:
         task, node = self.task, self.nodes[k]
         columns, reach = node.columns, self.traversal.reach(k)
         weight = _present(task.omega * reach) * (1 if task.at_exit else 1 + self.graph.skipped(k))
         if not weight.any():
             return
-        A, b, centre, mean = self._moments(weight, columns)
+        rows = np.flatnonzero(weight)
+        w, Y, Z = weight[rows], task.targets[rows], self.window(columns, rows)
+        total, size = float(w.sum()), task.loss.curvature
+        centre = Z.sums(w) / total
+        around = Z.around(centre)
+        A = around.gram(w)
         base = self.path_squares(k, without=k)
         others = base.copy()
         others[columns] = 0.0
-        problem = MixedNorm(
-            A,
-            b,
-            task.norm.of_columns(columns),
-            task.rho,
-            float(task.share @ reach),
-            base=base[columns],
-            shared=task.norm.needs @ others,
-        )
-        beta = problem.run(start=node.beta[columns], max_iter=LEAF_ROUNDS).beta
-        node.beta[columns] = beta
-        node.bias = mean - centre @ beta
+        for _ in range(1 if task.loss.is_squared else LEAF_TOUCHES):
+            wanted = Y if task.loss.is_squared else task.loss.working(Z.scores(node.beta[columns]) + node.bias, Y)
+            mean = w @ wanted / total
+            problem = MixedNorm(
+                size * A,
+                size * around.sums(w[:, None] * (wanted - mean)),
+                task.norm.of_columns(columns),
+                task.rho,
+                float(task.share @ reach),
+                base=base[columns],
+                shared=task.norm.needs @ others,
+            )
+            beta = problem.run(start=node.beta[columns], max_iter=LEAF_ROUNDS).beta
+            node.beta[columns] = beta
+            node.bias = mean - centre @ beta
 
 
-def moments(task: GraphTask, weight: Floats, gram: Floats | None = None) -> tuple[Floats, Floats, Floats, Floats]:
+def moments(
+    task: GraphTask, weight: Floats, gram: Floats | None = None, targets: Floats | None = None
+) -> tuple[Floats, Floats, Floats, Floats]:
     """A and b around the weighted means, which are the third and fourth: so the intercept is free."""
-    total = float(weight.sum())
-    mean = weight @ task.targets / total
-    sums = task.design.sums(np.column_stack([weight, weight[:, None] * (task.targets - mean)]))
+    total, targets = float(weight.sum()), task.targets if targets is None else targets
+    mean = weight @ targets / total
+    sums = task.design.sums(np.column_stack([weight, weight[:, None] * (targets - mean)]))
     centre = sums[:, 0] / total
     A = task.design.gram(weight) if gram is None else gram
     return A - total * np.outer(centre, centre), sums[:, 1:], centre, mean
