@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import miserly as ms
-from miserly.experiments import STUDIES, Bench, perform
+from miserly.experiments import PUBLISHED, STUDIES, Bench, perform
 from miserly.experiments import _methods as methods
 from miserly.experiments import _sets as sets
 from miserly.experiments._parts import DataPart, DataSplit, LearningProblem
+from miserly.experiments.papers import ablation
 from miserly.metrics import get_metric
 from miserly.plan import Node, Plan, RawFeatures
 
@@ -88,3 +89,33 @@ def test_a_figure_on_a_few_queries(name, monkeypatch, tmp_path):
     )
     assert (tmp_path / f"{name}.png").stat().st_size > 10_000
     assert "yahoo_like in place of Yahoo! LTRC" in (tmp_path / f"{name}.txt").read_text()
+
+
+def test_departures_are_parameters_of_the_estimators():
+    for stem, values in PUBLISHED.items():
+        for kind in (f"{stem}Classifier", f"{stem}Regressor"):
+            if hasattr(ms, kind):
+                getattr(ms, kind)().set_params(**values)._validate_params()
+
+
+def test_a_bench_takes_departures_back(tmp_path):
+    """In the model and in the key, so that kept points are not mixed."""
+    bench, own = Bench(None, tmp_path, quick=True), problem()
+    published = bench.reverting(PUBLISHED)
+    assert published.prepared(ms.CSTCRegressor()).get_params()["swaps"] is False
+    assert bench.prepared(ms.CSTCRegressor()).get_params()["swaps"] is True
+    assert published.prepared(ms.AFRClassifier()).get_params() == ms.AFRClassifier().get_params()
+    assert bench.record("points", own, lambda: 1) == 1
+    assert published.record("points", own, lambda: 2) == 2
+    assert bench.record("points", own, lambda: 3) == 1
+
+
+def test_an_ablation_has_a_row_for_each_departure(tmp_path, monkeypatch):
+    group = [problem()]
+    monkeypatch.setattr(ablation, "thyroid", lambda *_: group)
+    monkeypatch.setattr(ablation, "mq2008", lambda *_: [])
+    monkeypatch.setattr(ablation, "METHODS", {"ASTC": ablation.METHODS["ASTC"]})
+    found = ablation.ablation(Bench(None, tmp_path, quick=True))
+    methods_seen = {row["method"] for row in found.rows}
+    assert methods_seen == {"ASTC", "ASTC, as published", *(f"ASTC, {k}={v}" for k, v in PUBLISHED["ASTC"].items())}
+    assert len(found.claims) == len(methods_seen) - 1

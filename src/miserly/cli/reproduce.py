@@ -20,15 +20,23 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 @click.option("--out", type=FOLDER, default=Path("reproduction"), show_default=True)
 @click.option("--quick", is_flag=True, help="Small sizes: minutes instead of hours.")
 @click.option("--real", is_flag=True, help="Measured data only, and the papers' synthetic sets: no stand-in is drawn.")
+@click.option("--as-published", is_flag=True, help="Every method with the paper's own settings, where we have others.")
 def reproduce(
-    name: str | None, everything: bool, listed: bool, data: Path | None, out: Path, quick: bool, real: bool
+    name: str | None,
+    everything: bool,
+    listed: bool,
+    data: Path | None,
+    out: Path,
+    quick: bool,
+    real: bool,
+    as_published: bool,
 ) -> None:
     """Draw figure NAME of a paper again: CSV, PNG, and a line *the paper says / we see* for each of its claims.
 
     Finished points are kept in OUT/points: a run that was stopped goes on where it was.
     """
     from miserly.cli.progress import status_line
-    from miserly.experiments import STUDIES, Bench, claim_line, claims_table, perform, verdict_counts
+    from miserly.experiments import PUBLISHED, STUDIES, Bench, claim_line, claims_table, perform, verdict_counts
 
     if listed or (name is None and not everything):
         for study in STUDIES.values():
@@ -39,7 +47,7 @@ def reproduce(
     chosen = list(STUDIES.values()) if name is None else [STUDIES[name]]
     found, began = {}, time.perf_counter()
     with status_line() as show:
-        bench = Bench(data, out, quick, real=real)
+        bench = Bench(data, out, quick, real=real, reverted=PUBLISHED if as_published else None)
         if real and not bench.ranking("plain", "small"):
             raise click.UsageError("--real wants mq2008 or yahoo_ltrc in the data folder: name it with --data.")
         for number, study in enumerate(chosen, start=1):

@@ -80,7 +80,7 @@ def _boosted(
             loss=loss,
             **{"max_depth": DEPTH, **more},
         )
-        return fitted(model, problem).plan_
+        return fitted(bench.prepared(model), problem).plan_
 
     return bench.plan(name, problem, make, n_trees=n_trees, loss=loss, **more)
 
@@ -209,7 +209,7 @@ def cronus_settings(bench: Bench, problem: LearningProblem, trees: Plan, **key: 
         grid = kind(problem.costs).suggest_grid(train.y)
         model = kind(problem.costs, float(grid[len(grid) // 3]), CRONUS_STAGES, dictionary=trees, optimise=False)
         model.set_params(tune=True, metric=metric_on(problem, part))
-        choice = fitted(model, problem, eval_set=(part.X, part.y, part.qid)).choice_
+        choice = fitted(bench.prepared(model), problem, eval_set=(part.X, part.y, part.qid)).choice_
         return {
             "rho": choice.rho,
             "rho_last": choice.rho_last,
@@ -230,7 +230,7 @@ def cronus_plans(bench: Bench, problem: LearningProblem, trees: Plan, way: Way =
     def one(tradeoff: float) -> Plan:
         n_stages = 1 if way == "single" else CRONUS_STAGES
         model = kind(problem.costs, tradeoff, n_stages, dictionary=trees, **settings)
-        return fitted(model.set_params(optimise=way == "optimised"), problem).plan_
+        return fitted(bench.prepared(model).set_params(optimise=way == "optimised"), problem).plan_
 
     def kept(tradeoff: float) -> Plan:
         return bench.plan("cronus", problem, partial(one, tradeoff), way=way, tradeoff=tradeoff, **key)
@@ -250,7 +250,7 @@ def graph_plans(bench: Bench, problem: LearningProblem, stem: str, trees: Plan |
             part = problem.split.validation
             model.set_params(metric=metric_on(problem, part))
             more["eval_set"] = (part.X, part.y, part.qid) if problem.is_ranking else (part.X, part.y)
-        return fitted(model, problem, **more).plan_
+        return fitted(bench.prepared(model), problem, **more).plan_
 
     def kept(tradeoff: float) -> Plan:
         return bench.plan(stem, problem, partial(one, tradeoff), tradeoff=tradeoff, **params, **key)
@@ -379,7 +379,7 @@ def astc(bench: Bench, problem: LearningProblem, depth: int, trees: Plan | None 
 
     def one(budget: float) -> Figures:
         model = kind(problem.costs, budget, depth, soft, dictionary=trees)
-        return figures(fitted(model, problem).plan_, problem)
+        return figures(fitted(bench.prepared(model), problem).plan_, problem)
 
     budgets = kind(problem.costs).suggest_grid(problem.split.train.y, 2 * bench.n_points)
     over = {} if trees is None else {"trees": _digest(trees)}

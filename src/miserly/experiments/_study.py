@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import csv
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,6 +14,7 @@ from miserly import __version__
 from miserly.experiments._claims import Claim, Curves, claim_line
 from miserly.experiments._measure import curve
 from miserly.experiments._parts import LearningProblem
+from miserly.experiments._published import Departures, stem_of
 from miserly.experiments._sets import Labels, Size, data_folder, mq2008, yahoo
 from miserly.experiments._store import ResultStore
 from miserly.frontiers import Frontier
@@ -50,12 +52,29 @@ class Bench:
     """Where studies work: the user's data, the sizes, and what was measured already."""
 
     def __init__(
-        self, data: Path | None, out: Path, quick: bool, progress: Progress = lambda _: None, real: bool = False
+        self,
+        data: Path | None,
+        out: Path,
+        quick: bool,
+        progress: Progress = lambda _: None,
+        real: bool = False,
+        reverted: Departures | None = None,
     ) -> None:
         self.data, self.quick, self.out, self.real = data_folder(data), quick, out, real
+        self.reverted = reverted or {}
         self.store = ResultStore(out / "points")
         self.progress = progress
         self._sets: dict[tuple[Labels, Size], list[list[LearningProblem]]] = {}
+
+    def reverting(self, departures: Departures) -> Bench:
+        """The same bench with some of our departures from the papers taken back."""
+        other = copy.copy(self)
+        other.reverted = departures
+        return other
+
+    def prepared(self, model: Any) -> Any:
+        """The model with those parameters as published that this bench takes back."""
+        return model.set_params(**self.reverted.get(stem_of(model), {}))
 
     def trees(self, problem: LearningProblem, full: int, quick: int) -> int:
         """Numbers of trees, as the paper has them, or as many as the data bear, or for a quick look."""
@@ -104,7 +123,8 @@ class Bench:
     ) -> dict[str, Any]:
         place = {} if problem is None else {"set": problem.key}
         self.progress(f"{what} {place.get('set', '')} {' '.join(f'{k}={_short(v)}' for k, v in key.items())}")
-        return {**head, "version": __version__, "quick": self.quick, **place, **key}
+        reverted = {"reverted": {stem: dict(of) for stem, of in self.reverted.items()}} if self.reverted else {}
+        return {**head, "version": __version__, "quick": self.quick, **place, **reverted, **key}
 
 
 def _short(value: Any) -> str:

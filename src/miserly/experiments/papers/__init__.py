@@ -1,11 +1,11 @@
 """One module per paper: its figures and its claims."""
 
 from miserly.experiments._study import Study
-from miserly.experiments.papers import afr, astc, combinations, cronus, cstc, cvm, family, miser, scenes
+from miserly.experiments.papers import ablation, afr, astc, combinations, cronus, cstc, cvm, family, miser, scenes
 
 STUDIES: dict[str, Study] = {
     study.name: study
-    for paper in (miser, cronus, afr, scenes, cstc, cvm, astc, combinations, family)
+    for paper in (miser, cronus, afr, scenes, cstc, cvm, astc, combinations, family, ablation)
     for study in paper.STUDIES
 }
 
