@@ -153,7 +153,10 @@ class _CSTC(GraphEstimator):
         soft = SoftGraph.initialise(self._task(posed), GateGraph.tree(self.max_depth), posed.gram, starts)
         first = [copy.deepcopy(node) for node in soft.started]
         begun = [(soft, self._sharpening())]
-        polished = self.swaps and self.fine_tune and not isinstance(posed.learners.dictionary, Trees)
+        # one node is the convex problem: it has no gates, and its optimum is found
+        polished = (
+            self.swaps and self.fine_tune and self.max_depth > 1 and not isinstance(posed.learners.dictionary, Trees)
+        )
         if polished and isinstance(self.steepness, str):
             steep = replace(soft.task, sharpness=STEEP)
             begun.append((SoftGraph.initialise(steep, GateGraph.tree(self.max_depth), posed.gram), (1.0,)))
