@@ -1,5 +1,5 @@
-"""The total of tests and mistakes on heart and ann-thyroid, ten splits: the model chosen by error costs, the most accurate
-one within the same budget, and the most accurate one whatever its tests cost, with a tuned threshold.
+"""The total of tests and mistakes on heart and ann-thyroid, ten splits: the model chosen by error costs, the most
+accurate one within the same budget, and the most accurate one whatever its tests cost, with a tuned threshold.
 
 python -m benchmarks.error_costs [n_splits]
 """
