@@ -43,7 +43,7 @@ def main_data(page):
 
 def test_a_sweep_becomes_a_page(miserly):
     run = json.loads((miserly.folder / "learner/run.json").read_text())
-    assert len(run["points"]) == 4
+    assert len(run["points"]) == 5, "four of the sweep and the free constant"
     assert run["chosen"] is not None
     assert "page.html" in miserly("report", "learner", "-o", "page.html")
     shown = main_data(miserly.folder / "page.html")["methods"][0]["points"]
@@ -58,11 +58,12 @@ def test_two_sweeps_on_one_page(miserly):
     miserly("report", "learner", "path", "--title", "Both")
     shown = main_data(miserly.folder / "report.html")
     assert shown["title"] == "Both"
-    assert [len(m["points"]) for m in shown["methods"]] == [4, 4]
+    assert [len(m["points"]) for m in shown["methods"]] == [5, 5]
     assert [m["name"] for m in shown["methods"]] == ["learner", "path"]
 
 
 def test_groups_of_a_feature_and_of_a_column_of_the_table(miserly):
+    miserly("report", "learner", "-o", "page.html")
     feature = json.loads(re.search(r'id="stop-0">(.*?)</script>', (miserly.folder / "page.html").read_text())[1])
     assert feature["groups"] == [], "none unless named"
     lines = (miserly.folder / "validation.csv").read_text().splitlines()

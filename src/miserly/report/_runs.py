@@ -111,7 +111,7 @@ def save_run(front: Frontier, validation: Sequence[Any], folder: str | Path, cho
     folder = Path(folder)
     if not front.points:
         raise ValueError("A sweep without a single point cannot be kept.")
-    if not all(hasattr(point.model, "plan_") for point in front.points):
+    if not all(hasattr(point.model, "plan_") for point in front.candidates):
         raise ValueError("A run keeps models as plans, and some of these have none (no plan_).")
     (folder / "plans").mkdir(parents=True, exist_ok=True)
     with locked(folder / "plans"):
@@ -129,7 +129,7 @@ def _write(front: Frontier, validation: Sequence[Any], folder: Path, chosen: Poi
     """All files of a run into a new folder, `run.json` last."""
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "plans").mkdir(parents=True)
-    plans = [point.model.plan_ for point in front.points]
+    plans = [point.model.plan_ for point in front.candidates]
     for number, plan in enumerate(plans):
         plan.save(folder / _name(number))
     rows = as_rows(plans[0], validation)
@@ -145,7 +145,7 @@ def _write(front: Frontier, validation: Sequence[Any], folder: Path, chosen: Poi
         "metric": front.metric.name,
         "unit": front.unit,
         "complete": front.complete,
-        "chosen": next((i for i, point in enumerate(front.points) if point is chosen), None),
+        "chosen": next((i for i, point in enumerate(front.candidates) if point is chosen), None),
         "points": [
             {
                 "plan": _name(number),
@@ -154,7 +154,7 @@ def _write(front: Frontier, validation: Sequence[Any], folder: Path, chosen: Poi
                 "test": None if point.test is None else _figures(point.test),
                 "seconds": point.seconds,
             }
-            for number, point in enumerate(front.points)
+            for number, point in enumerate(front.candidates)
         ],
     }
     write_whole(folder / "run.json", json.dumps(content, indent=1) + "\n")

@@ -88,7 +88,7 @@ class Content:
         wanted = []
         for method, run in enumerate(self.runs):
             on_front = {id(p) for p in (*run.front.pareto(), *extra) if p is not None}
-            points = [p for p in run.front.points if id(p) in on_front]
+            points = [p for p in run.front.candidates if id(p) in on_front]
             wanted += [(method, p) for p in sorted(points, key=lambda p: p.validation.cost["mean"])]
         parts = parts_left(self.rows)
         stops = []
@@ -102,7 +102,7 @@ class Content:
     @cached_property
     def blind(self) -> Point:
         """The model that ignores prices (a tradeoff of zero); without one, the most expensive of all."""
-        points = [p for run in self.runs for p in run.front.points]
+        points = [p for run in self.runs for p in run.front.candidates]
         blind = [p for p in points if p.params.get("tradeoff") == 0]
         return blind[0] if blind else max(points, key=lambda p: p.validation.cost["mean"])
 
@@ -229,7 +229,7 @@ class Content:
                     "front": id(p) in on_front,
                     "stop": self._number(p),
                 }
-                for p in front.points
+                for p in front.candidates
             ],
         }
 
@@ -301,7 +301,7 @@ class Content:
             mine = [i for i, s in enumerate(self.stops) if s.method == number and id(s.point) in on_front]
             paths.append({"name": run.front.name, "stops": mine})
         if len(self.runs) > 1:
-            points = tuple(p for run in self.runs for p in run.front.points)
+            points = tuple(p for run in self.runs for p in run.front.candidates)
             best = Frontier(points, self.metric, self.runs[0].front.unit).pareto()
             paths.insert(0, {"name": "Best of all", "stops": [self._number(p) for p in best]})
         return paths
