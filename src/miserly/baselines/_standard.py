@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from miserly._typing import Floats
 
 FIRST_ROWS = 256
+NOISE = 64 * np.finfo(np.float64).eps  # of its mean: a column that varies by less is lost in the rounding of products
 
 
 @dataclass(frozen=True)
@@ -38,9 +39,9 @@ def standardise(X: NDArray[np.floating], share: Floats) -> Standard:
     Z = Z.copy(order="F") if np.may_share_memory(Z, X) else Z
     mean = share @ Z
     Z -= mean
-    largest = np.abs(Z).max(axis=0, initial=0.0)
-    # what is left of a constant column after subtracting its rounded mean is not variation
-    varies = largest > 8 * np.finfo(np.float64).eps * len(X) ** 0.5 * np.abs(mean)
+    high, low = Z.max(axis=0, initial=-np.inf), Z.min(axis=0, initial=np.inf)
+    largest = np.maximum(high, -low)
+    varies = high - low > NOISE * np.abs(mean)
     if not varies.all():
         Z, mean, largest, order = np.asfortranarray(Z[:, varies]), mean[varies], largest[varies], order[varies]
     Z /= largest

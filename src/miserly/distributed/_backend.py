@@ -63,6 +63,7 @@ from miserly.frontiers import Job, Point
 
 logger = logging.getLogger(__name__)
 MOST_REPAIRS = 5  # without a round in between: a cluster that loses more does not stay
+MOST_LOST = "Workers were lost {} times without a round in between. Find a cluster that stays."
 NEAR = {"allow_other_workers": True, "pure": False}
 
 
@@ -169,16 +170,14 @@ class DaskBackend(BackendOfRows):
         while True:
             self._repairs += 1
             if self._repairs > MOST_REPAIRS:
-                raise BackendLostError(
-                    f"Workers were lost {self._repairs} times without a round in between. Find a cluster that stays. "
-                    f"{GO_ON}"
-                )
+                raise BackendLostError(f"{MOST_LOST.format(self._repairs)} {GO_ON}")
             try:
                 self._queue.clear()
                 self._forget()
                 self._growing = False
                 lost = self._stores.drop_lost()
                 logger.info("%d of %d partitions are fetched again.", len(lost), len(self._ingest.sizes))
+                self._ingest.release()
                 self._ingest.fetch(lost)
                 self._stores.fill(self._ingest.places())
                 self._ingest.release()
@@ -200,13 +199,16 @@ class DaskBackend(BackendOfRows):
 
     def _find_cuts(self, max_bins: int) -> tuple[np.ndarray, np.ndarray]:
         """Every block of features is cut by one task, from the samples of all partitions."""
+        lost: RowsLostError | None = None
         for _ in range(MOST_REPAIRS):
             try:
+                if lost is not None:
+                    self._ingest.fetch()
                 return self._try_to_find_cuts(max_bins)
             except RowsLostError as error:
                 logger.warning("%s", error)
-                self._ingest.fetch()
-        return self._try_to_find_cuts(max_bins)
+                lost = error
+        raise BackendLostError(f"{MOST_LOST.format(MOST_REPAIRS)} {GO_ON}") from lost
 
     def _try_to_find_cuts(self, max_bins: int) -> tuple[np.ndarray, np.ndarray]:
         ingest, n_features = self._ingest, self.shape[1]
@@ -224,8 +226,7 @@ class DaskBackend(BackendOfRows):
                 for n in ingest.sizes
             ]
             found.append(self._client.submit(cuts_of, max_bins, *parts, pure=False))
-        ingest.wait(found)
-        cuts, n_bins = zip(*self._client.gather(found))
+        cuts, n_bins = zip(*ingest.results(found))
         return np.concatenate(cuts), np.concatenate(n_bins)
 
     def _put(self, fit: str, number: int, address: str) -> Future:

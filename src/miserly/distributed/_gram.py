@@ -93,9 +93,9 @@ class DaskDesign:
         return self._added(totals, share)
 
     def extent(self, share: Floats) -> Floats:
-        """The largest size of each column's values, and the totals."""
+        """The largest and the negated smallest of each column, and the totals."""
         parts = self._rows.each(extent, share)
-        return np.array([np.max([part[0] for part in parts], axis=0), reduce(add, [part[1] for part in parts])])
+        return np.array([*np.max([part[:2] for part in parts], axis=0), reduce(add, [part[2] for part in parts])])
 
     def squares(self, share: Floats) -> Floats:
         """Σ share · value² of each column."""
@@ -201,6 +201,7 @@ class PinnedRows:
         missing = self._stores.drop_lost()
         if self._n_repairs:
             logger.info("%d of %d partitions are fetched again.", len(missing), len(self._ingest.sizes))
+            self._ingest.release()
             self._ingest.fetch(missing)
         self._stores.fill(self._ingest.places())
         self._ingest.release()
@@ -242,7 +243,7 @@ def totals(rows: Any, share: Floats) -> Floats:
 
 
 def extent(rows: Any, share: Floats) -> Floats:
-    """The largest size of each column's values, and the totals, of some rows."""
+    """The largest and the negated smallest of each column, and the totals, of some rows."""
     return rows.extent(share)
 
 

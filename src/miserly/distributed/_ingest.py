@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
@@ -9,13 +10,15 @@ from typing import Any
 import numpy as np
 from distributed import Client, Future
 
-from miserly.boosting import RowsLostError
+from miserly.boosting import BackendLostError, RowsLostError
 from miserly.distributed._partition import About, Expected, about, cleaned
 from miserly.distributed._source import CollectionSource, LocalSource, is_collection
-from miserly.distributed._timeouts import wait_for, workers
+from miserly.distributed._timeouts import GO_ON, losses_named, results_of, wait_for, workers
 from miserly.estimators import find_categories
 
+logger = logging.getLogger(__name__)
 ATTEMPTS = 3  # to read lost partitions again
+LEAST_WEIGHT = 1e-100  # of the largest: below it, and beyond its inverse, products are not ordinary numbers
 UNKNOWN = "__UNKNOWN_CATEGORIES__"
 
 
@@ -35,7 +38,6 @@ class Ingest:
         self.names = _names(self._expected.columns)
         self.parts: dict[int, Future] = {}
         self.sizes = dict.fromkeys(range(self._source.n_parts), 0)
-        self.fetch()
         found: list[About] = self.ask(about, dict.fromkeys(self.sizes, (numeric,)))
         self.sizes = {number: one.n_rows for number, one in enumerate(found) if one.n_rows}
         if not self.sizes:
@@ -45,38 +47,45 @@ class Ingest:
         self.labels = _labels([found[number] for number in self.sizes], numeric)
         self.weighted = found[0].weighted
         self.largest_weight = max(one.largest_weight for one in found)
+        if self.weighted and not LEAST_WEIGHT < self.largest_weight < 1.0 / LEAST_WEIGHT:
+            remedy = "Divide all weights by the largest."
+            raise ValueError(f"The largest of sample_weight is {self.largest_weight:g}: sums are lost. {remedy}")
         self.has_queries = columns[1] is not None
         _check_queries(found)
 
     def fetch(self, numbers: Iterable[int] | None = None) -> None:
         """Begin to fetch some partitions, or all, from where they come from."""
-        for number in self.sizes if numbers is None else numbers:
-            raw = self._source.fetch(self._client, number)
-            self.parts[number] = self._client.submit(cleaned, number, *raw, self._expected, pure=False)
+        with losses_named(self._client):
+            for number in self.sizes if numbers is None else numbers:
+                raw = self._source.fetch(self._client, number)
+                self.parts[number] = self._client.submit(cleaned, number, *raw, self._expected, pure=False)
 
     def places(self) -> dict[int, Sequence[str]]:
         """Which workers have the data of the partitions."""
         wait_for(self._client, self.parts.values(), (), self._timeout)
-        who = self._client.who_has(list(self.parts.values()))
+        with losses_named(self._client):
+            who = self._client.who_has(list(self.parts.values()))
         return {number: tuple(who.get(future.key, ())) for number, future in self.parts.items()}
 
-    def wait(self, futures: Iterable[Future]) -> None:
-        wait_for(self._client, futures, (), self._timeout)
+    def results(self, futures: Iterable[Future]) -> list[Any]:
+        """What tasks made of partitions."""
+        return results_of(self._client, futures, self._timeout)
 
     def ask(self, function: Callable[..., Any], given: Mapping[int, tuple[Any, ...]] | None = None) -> list[Any]:
         """What tasks make of all partitions, each with what is given for it; those that are lost are fetched again."""
-        for attempt in range(ATTEMPTS):
-            tasks = [
-                self._client.submit(function, self.parts[n], *(given or {}).get(n, ()), pure=False) for n in self.sizes
-            ]
+        given, lost = given or {}, None
+        for _ in range(ATTEMPTS):
             try:
-                self.wait(tasks)
-                return list(self._client.gather(tasks))
-            except RowsLostError:
-                if attempt == ATTEMPTS - 1:
-                    raise
-                self.fetch()
-        raise AssertionError
+                if lost is not None or len(self.parts) < len(self.sizes):
+                    self.fetch()
+                parts = [(number, self.parts[number]) for number in self.sizes]
+                return self.results(self._client.submit(function, p, *given.get(n, ()), pure=False) for n, p in parts)
+            except RowsLostError as error:
+                logger.warning("%s", error)
+                lost = error
+        raise BackendLostError(
+            f"Workers were lost {ATTEMPTS} times while they read their rows. Find a cluster that stays. {GO_ON}"
+        ) from lost
 
     def release(self) -> None:
         """The arrays are needed no more."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from concurrent import futures
 from typing import Any
 
 from distributed import Client, Future
@@ -12,7 +14,7 @@ from distributed import Client, Future
 from miserly.boosting import BackendLostError, RowsLostError
 from miserly.distributed._commands import Command
 from miserly.distributed._rpc import Handle
-from miserly.distributed._timeouts import GO_ON, PATIENCE, late, wait_for, workers
+from miserly.distributed._timeouts import CHECK_SECONDS, GO_ON, PATIENCE, late, wait_for, workers
 from miserly.distributed._worker_store import Reply, WorkerStore, joint
 
 logger = logging.getLogger(__name__)
@@ -108,10 +110,9 @@ class WorkerStores:
                 self._stores[address].call(self._client, what, *given, straight=self._straight)
                 for address, given in arguments.items()
             ]
-            return [call.result(self._timeout) for call in calls]
-        except TimeoutError:
-            workers(self._client)
-            raise late(self._timeout) from None
+            return self._results(calls)
+        except (RowsLostError, BackendLostError):
+            raise
         except Exception as error:
             lost = self._lost()
             if lost:
@@ -119,6 +120,21 @@ class WorkerStores:
             if isinstance(error, OSError):
                 raise RowsLostError(f"A connection in the cluster broke ({error}); the round is repeated.") from error
             raise
+
+    def _results(self, calls: Sequence[futures.Future[Any]]) -> list[Any]:
+        """What calls bring; a store whose worker went meanwhile is not waited for."""
+        deadline = time.monotonic() + self._timeout
+        while True:
+            done, waiting = futures.wait(calls, min(CHECK_SECONDS, self._timeout), futures.FIRST_EXCEPTION)
+            for call in done:
+                call.result()
+            if not waiting:
+                return [call.result() for call in calls]
+            gone = set(self._stores) - set(workers(self._client))
+            if gone:
+                raise RowsLostError(f"The worker {min(gone)} was lost; its rows are fetched again.")
+            if time.monotonic() > deadline:
+                raise late(self._timeout)
 
     def _responds(self, store: Handle, straight: bool | None = None) -> bool:
         way = self._straight if straight is None else straight

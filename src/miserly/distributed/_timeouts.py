@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
-from distributed import Client, Future, wait
+from distributed import CancelledError, Client, Future, wait
 from distributed.scheduler import KilledWorker
 
 from miserly.boosting import BackendLostError, RowsLostError
@@ -28,14 +30,27 @@ def workers(client: Client) -> dict[str, int]:
     return dict(sorted(found.items()))
 
 
+@contextmanager
+def losses_named(client: Client) -> Iterator[None]:
+    """What Dask raises for a lost worker becomes a RowsLostError, or a BackendLostError if the scheduler is gone."""
+    try:
+        yield
+    except (RowsLostError, BackendLostError):
+        raise
+    except (CancelledError, KilledWorker, OSError) as error:
+        workers(client)
+        raise RowsLostError(f"A worker was lost while it prepared its rows ({_in_a_line(error)}).") from error
+
+
 def wait_for(client: Client, futures: Iterable[Future], only: Iterable[str], timeout: float) -> None:
     """Wait for tasks, some of which `only` these workers can do; an error if one of them goes meanwhile."""
     futures, only, deadline = list(futures), set(only), time.monotonic() + timeout
     while True:
         try:
-            wait(futures, timeout=CHECK_SECONDS)
+            with losses_named(client):
+                _wait(futures)
             break
-        except TimeoutError:
+        except StillRunningError:
             gone = only - set(workers(client))
             if gone:
                 raise RowsLostError(f"The worker {gone.pop()} was lost while it prepared its rows.") from None
@@ -45,10 +60,33 @@ def wait_for(client: Client, futures: Iterable[Future], only: Iterable[str], tim
         if future.status == "finished":
             continue
         error = future.exception() if future.status == "error" else None
-        if error is None or isinstance(error, KilledWorker):
+        if error is None or isinstance(error, (KilledWorker, CancelledError)):
             workers(client)
             raise RowsLostError(f"A worker was lost while it prepared its rows ({error or future.status}).")
         raise error
+
+
+def results_of(client: Client, futures: Iterable[Future], timeout: float) -> list[Any]:
+    """What tasks made, once all are done; an error that says so if it was lost before it came here."""
+    futures = list(futures)
+    wait_for(client, futures, (), timeout)
+    with losses_named(client):
+        return list(client.gather(futures))
+
+
+class StillRunningError(Exception):
+    """Some tasks are not done yet."""
+
+
+def _wait(futures: list[Future]) -> None:
+    try:
+        wait(futures, timeout=CHECK_SECONDS)
+    except TimeoutError:
+        raise StillRunningError from None
+
+
+def _in_a_line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__
 
 
 def late(timeout: float) -> BackendLostError:

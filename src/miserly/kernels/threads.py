@@ -1,5 +1,11 @@
-"""How many threads the parallel kernels use."""
+"""How many threads the parallel kernels use: one in a process that was forked after they ran.
 
+The threads of GNU OpenMP do not survive a fork, and numba ends a process that would wait for them.
+"""
+
+import ctypes
+import os
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -10,8 +16,13 @@ WORTH_A_THREAD = 1 << 20  # cells: below, a second thread saves less than it cos
 ROWS_AT_ONCE = 256  # enough work for a thread that is started for it
 
 
+_forked = False
+
+
 def n_threads(n_jobs: int | None) -> int:
     """The threads that `n_jobs` asks for: as many as now for None (all cores, unless set), all but k − 1 for −k."""
+    if _forked:
+        return 1
     if n_jobs is None:
         return numba.get_num_threads()
     most = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
@@ -38,3 +49,18 @@ def in_blocks(n_rows: int, work: Callable[[int, int], None]) -> None:
         return
     with ThreadPoolExecutor(n_threads(None)) as pool:
         list(pool.map(lambda block: work(*block), blocks))
+
+
+def _after_fork() -> None:
+    """Go on with one thread, for which OpenMP needs none of those that are gone."""
+    global _forked
+    pool = sys.modules.get("numba.np.ufunc.omppool")
+    if pool is None:
+        return
+    _forked = True
+    ctypes.CFUNCTYPE(None, ctypes.c_int)(pool.launch_threads)(1)  # lets numba know that this process knows
+    numba.set_num_threads(1)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

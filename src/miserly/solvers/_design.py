@@ -7,6 +7,7 @@ when they are needed.
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Iterator
 from typing import Any, Protocol
@@ -19,10 +20,12 @@ from miserly._typing import Floats
 from miserly.kernels import leaves as kernels
 from miserly.plan import Trees
 
+logger = logging.getLogger(__name__)
 Rows = slice | NDArray[np.intp]
 BLOCK_CELLS = 1 << 21
 MAX_LEAVES = 255
 CONSTANT = 8 * np.finfo(np.float64).eps
+NOISE = 64 * np.finfo(np.float64).eps  # of its mean: a column that varies by less is lost in the rounding of products
 
 
 class Design(Protocol):
@@ -160,12 +163,14 @@ class RawRows(_Blocks):
         return found
 
     def extent(self, share: Floats) -> Floats:
-        """The largest size of each column's values, whatever the rows' shares; below it, the totals."""
-        found = np.zeros((2, self.n_columns))
+        """The largest and the negated smallest of each column, whatever the rows' shares; below them, the totals."""
+        found = np.full((3, self.n_columns), -np.inf)
+        found[2] = 0.0
         for rows in self._pieces(None, self.n_columns):
             block = self._block(rows, np.arange(self.n_columns))
-            np.maximum(found[0], np.abs(block).max(axis=1, initial=0.0), out=found[0])
-            found[1] += block @ share[rows]
+            np.maximum(found[0], block.max(axis=1, initial=-np.inf), out=found[0])
+            np.maximum(found[1], -block.min(axis=1, initial=np.inf), out=found[1])
+            found[2] += block @ share[rows]
         return found
 
     def squares(self, share: Floats) -> Floats:
@@ -226,9 +231,14 @@ def standardise_features(design: Any, share: Floats) -> None:
     design.standardise_with(zero, one, every)
     mean = design.totals(share)
     design.standardise_with(mean, one, every)
-    largest, rest = design.extent(share)
-    # what is left of a constant column after subtracting its rounded mean is not variation
-    varies = largest > CONSTANT * design.n_rows**0.5 * np.abs(mean)
+    high, below, rest = design.extent(share)
+    largest, spread = np.maximum(high, below), high + below
+    varies = spread > NOISE * np.abs(mean)
+    for j in np.flatnonzero(~varies & (spread > 0))[:1]:
+        what = (
+            "Column %d (from 0) varies by %.3g around %.3g, less than rounding: it is taken as constant. Subtract %.3g."
+        )
+        logger.warning(what, design.features[j] if hasattr(design, "features") else j, spread[j], mean[j], mean[j])
     centre, scale = mean + rest, np.where(varies, largest, 1.0)
     design.standardise_with(centre, scale, varies)
     square = design.squares(share)

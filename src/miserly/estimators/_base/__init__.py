@@ -1,7 +1,14 @@
 """What every estimator shares: the contract, its parameters' constraints, dictionaries of learners, categories."""
 
 from miserly.estimators._base._anytime import Anytime, FallingTradeoff
-from miserly.estimators._base._base import PlanClassifier, PlanEstimator, PlanRegressor, dense_blocks, row_weights
+from miserly.estimators._base._base import (
+    PlanClassifier,
+    PlanEstimator,
+    PlanRegressor,
+    check_numbers,
+    dense_blocks,
+    row_weights,
+)
 from miserly.estimators._base._categories import as_codes, find_categories
 from miserly.estimators._base._dictionary import DICTIONARY, FIRST_ROWS, Learners, RemoteTable, order_of_columns
 from miserly.estimators._base._eval_set import check_eval_set
@@ -35,6 +42,7 @@ __all__ = [
     "TwoClasses",
     "as_codes",
     "check_eval_set",
+    "check_numbers",
     "dense_blocks",
     "dense_rows",
     "find_categories",

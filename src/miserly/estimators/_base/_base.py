@@ -20,6 +20,8 @@ from miserly.estimators.pipeline import refuse_unnamed
 from miserly.plan import Charge, Plan, Trees, refuse_missing
 
 BLOCK_CELLS = 1 << 22
+MOST_NUMBER, LEAST_RANGE = 1e150, 1e-150  # of what is predicted: sums of squares beyond are infinite or zero
+FAR_EXPONENT = 100  # of the largest weight: products of weights beyond are not ordinary numbers
 BACKGROUND_ROWS = 2048  # enough for means and for the shares of rows at splits
 
 
@@ -177,6 +179,8 @@ class PlanEstimator(BaseEstimator):
         costs: CostTable | None = getattr(self, "costs", None)
         if costs is not None and costs.each is None and not hasattr(self, "feature_names_in_"):
             refuse_unnamed(self)
+        if y_numeric:
+            check_numbers(y)
         weight = row_weights(sample_weight, X.shape[0])
         if weight is not None and not keep_rows and not weight.all():
             present = np.flatnonzero(weight)
@@ -299,6 +303,19 @@ def dense_blocks(X: Any) -> Iterator[tuple[slice, np.ndarray]]:
         yield slice(first, min(first + size, X.shape[0])), lines[first : first + size].toarray()
 
 
+def check_numbers(y: np.ndarray) -> None:
+    """Refuse numbers to predict whose squares are no ordinary floating-point numbers."""
+    low, high = float(np.min(y)), float(np.max(y))
+    if max(-low, high) > MOST_NUMBER:
+        raise ValueError(
+            f"y has numbers beyond {MOST_NUMBER:g}, whose squares cannot be added up. Divide y by something."
+        )
+    if 0.0 < high - low < LEAST_RANGE:
+        raise ValueError(
+            f"y varies by {high - low:g} in all, and squares below {LEAST_RANGE:g}² are lost. Multiply y by something."
+        )
+
+
 def row_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
     """Weights of rows, one each, none negative, not all zero."""
     if sample_weight is None:
@@ -315,4 +332,8 @@ def row_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
         )
     if not weight.any():
         raise ValueError("sample_weight is zero for all rows: nothing is left to learn from.")
-    return weight
+    exponent = int(np.frexp(weight.max())[1])
+    if abs(exponent) <= FAR_EXPONENT:
+        return weight
+    scaled = np.ldexp(weight, -exponent)  # only ratios matter, and a power of two keeps them
+    return np.where(weight > 0, np.maximum(scaled, np.finfo(np.float64).tiny), 0.0)

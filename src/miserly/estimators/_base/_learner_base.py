@@ -8,12 +8,10 @@ import numpy as np
 
 from miserly._typing import Floats
 from miserly.boosting import backend_for
-from miserly.estimators._base._base import PlanEstimator
+from miserly.estimators._base._base import PlanEstimator, check_numbers
 from miserly.estimators._base._dictionary import Learners, RemoteTable, find_learners, reads_missing
 from miserly.estimators._base._target import Target
 from miserly.estimators._base._tree_dictionary import pooled_trees
-
-MOST = 1e150
 
 
 class Ready(NamedTuple):
@@ -43,8 +41,6 @@ class LearnerEstimator(PlanEstimator):
                 f"{type(self).__name__} over raw features is linear and cannot read categories as numbers: "
                 f"{sorted(self.categories_)}. Give one column per category, or a dictionary of trees."
             )
-        if self.numeric_labels and np.abs(y).max() > MOST:
-            raise ValueError(f"y has numbers beyond {MOST:g}, whose squares cannot be added up. Divide y by something.")
         target = self._fit_target(y)
         costs, dictionary = self._bound_costs(), self.dictionary
         if isinstance(dictionary, str):
@@ -64,4 +60,6 @@ class LearnerEstimator(PlanEstimator):
         self._name_features(backend.shape[1], backend.features)
         self.categories_ = backend.categories
         table = backend.table()
+        if numeric:
+            check_numbers(table.y)
         return table, table.y, table.weight

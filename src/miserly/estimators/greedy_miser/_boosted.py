@@ -37,7 +37,15 @@ from miserly.boosting import (
     is_remote,
 )
 from miserly.costs import CostTable
-from miserly.estimators._base import PlanEstimator, as_codes, check_eval_set, constraints, find_categories, row_weights
+from miserly.estimators._base import (
+    PlanEstimator,
+    as_codes,
+    check_eval_set,
+    check_numbers,
+    constraints,
+    find_categories,
+    row_weights,
+)
 from miserly.estimators.greedy_miser._chain import Purchase, chain, purchases
 from miserly.estimators.greedy_miser._constraining import constraints_of
 from miserly.estimators.greedy_miser._resume import progress_of, resume
@@ -130,6 +138,8 @@ class BoostedEstimator(PlanEstimator):
             backend.take(X, y, qid, sample_weight, numeric=y_numeric)
             self._name_features(backend.shape[1], backend.features)
             self.categories_ = backend.categories
+            if y_numeric:
+                check_numbers(backend.labels)
             return backend, backend.labels, None
         if not isinstance(X, BinnedDataset):
             return super()._fit_data(X, y, sample_weight, y_numeric=y_numeric, keep_rows=keep_rows)
@@ -144,6 +154,8 @@ class BoostedEstimator(PlanEstimator):
         y = check_array(y, ensure_2d=False, dtype="numeric" if y_numeric else None)
         if y.shape != (len(X),):
             raise ValueError(f"y has the shape {y.shape}, X {len(X)} rows. Give one label per row.")
+        if y_numeric:
+            check_numbers(y)
         return X, y, row_weights(sample_weight, len(X))
 
     def _boost(
