@@ -3,6 +3,8 @@
 import csv
 import gzip
 import io
+import sys
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -93,19 +95,43 @@ def test_gzip_parquet_and_text_give_the_same_table(write, tmp_path):
         assert table.schema.categories == tables[0].schema.categories
 
 
-def test_excel_asks_for_its_library_or_reads(write, tmp_path):
-    try:
-        import openpyxl
-    except ImportError:
-        with pytest.raises(ImportError, match=r"pip install openpyxl\. Or save the sheet as CSV"):
-            read_table(write(b"PK", "t.xlsx"))
-        return
+def test_excel_without_its_library_says_what_to_install(write, monkeypatch):
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(ImportError, match=r"pip install 'miserly\[excel\]'\. Or save the sheet as CSV"):
+        read_table(write(b"PK", "t.xlsx"))
+
+
+def test_excel(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()
     for row in (["a", "when", "b", "y"], [1.5, pd.Timestamp("2024-01-02"), True, "no"], [None, None, False, "yes"]):
         book.active.append(row)
+    book.create_sheet("second").append(["c", "y"])
+    book["second"].append([0.1, "no"])
+    book["second"].append([3, "yes"])
     book.save(tmp_path / "t.xlsx")
     table = read_table(tmp_path / "t.xlsx", "y")
     np.testing.assert_array_equal(table.X, [[1.5, 19724, 1], [np.nan, np.nan, 0]])
+    assert (table.features, table.y.tolist()) == (("a", "when", "b"), ["no", "yes"])
+    second = read_table(tmp_path / "t.xlsx", "y", sheet="second")
+    np.testing.assert_array_equal(second.X, [[0.1], [3.0]])
+    with pytest.raises(ValueError, match=r"has no sheet 'third'\. It has: Sheet, second"):
+        read_table(tmp_path / "t.xlsx", "y", sheet="third")
+
+
+@pytest.mark.parametrize("content", [b"PK", b"", b"a,b\n1,2\n", b"\xd0\xcf\x11\xe0" + bytes(600)])
+def test_what_is_no_excel_file_is_named(write, content):
+    pytest.importorskip("openpyxl")
+    with pytest.raises(ValueError, match=r"t\.xlsx' is not an Excel file of the kind \.xlsx, or is damaged"):
+        read_table(write(content, "t.xlsx"))
+
+
+def test_a_small_excel_file_does_not_unpack_to_much(tmp_path):
+    pytest.importorskip("openpyxl")
+    with zipfile.ZipFile(tmp_path / "t.xlsx", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/worksheets/sheet1.xml", bytes(100 << 20))
+    with pytest.raises(ValueError, match="unpacks to more than 200 times its size"):
+        read_table(tmp_path / "t.xlsx")
 
 
 def test_all_problems_of_a_file_are_in_one_report(write):
@@ -309,3 +335,16 @@ def test_written_tables_come_back(tmp_path):
     table = read_table(tmp_path / "t.csv")
     np.testing.assert_array_equal(table.X, X)
     assert table.schema == Schema.of_names(["a", "b"])
+
+
+def test_words_that_a_spreadsheet_would_compute_are_quoted():
+    words = ["=1+1", "@SUM(A1)", "+cmd|' /C calc'!A0", "-2+3", "\tx", "-", "+", "-1.5", "plain", "a=b"]
+    file = io.StringIO()
+    write_csv(file, ["=a", "n"], [words, np.arange(10) - 5.0], escape_formulas=True)
+    rows = list(csv.reader(io.StringIO(file.getvalue())))
+    assert rows[0] == ["'=a", "n"]
+    assert [row[0] for row in rows[1:]] == [f"'{word}" for word in words[:5]] + words[5:]
+    assert [float(row[1]) for row in rows[1:]] == (np.arange(10) - 5.0).tolist()
+    plain = io.StringIO()
+    write_csv(plain, ["a"], [words])
+    assert [row[0] for row in csv.reader(io.StringIO(plain.getvalue()))][1:] == words

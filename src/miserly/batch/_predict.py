@@ -17,7 +17,7 @@ import numpy as np
 
 from miserly._typing import Floats
 from miserly.batch._blocks import BLOCK, FileBlocks, WholeFile, read_block
-from miserly.datasets import FileFormat, Roles, Scan, TableError, TableProblem, did_you_mean, scan_table
+from miserly.datasets import FileFormat, Roles, Scan, TableError, TableProblem, did_you_mean, safe_cells, scan_table
 from miserly.files import whole_file
 from miserly.plan import Menu, Plan, read_model
 from miserly.schema import Schema
@@ -269,9 +269,9 @@ def _to_csv(file: Any) -> Callable[[Sequence[str], Sequence[Any]], None]:
 
     def write(names: Sequence[str], columns: Sequence[Any]) -> None:
         if not is_begun:
-            writer.writerow(names)
+            writer.writerow(safe_cells(names))
             is_begun.append(True)
-        writer.writerows(zip(*(np.asarray(column).tolist() for column in columns)))
+        writer.writerows(zip(*map(safe_cells, columns)))
 
     return write
 

@@ -40,7 +40,8 @@ def predict(
 ) -> None:
     """Predict every row of TABLE with PLAN, or with a menu, and its cost. Columns are found by name, in any order and
     in the words that the plan was trained on; others are ignored, the identifier is copied. LETOR has them in the
-    plan's order. CSV and Parquet are read and written in blocks, so that files may be larger than the memory."""
+    plan's order. CSV and Parquet are read and written in blocks, so that files may be larger than the memory. A word
+    that a spreadsheet would compute (=1+1) is written with a quote before it."""
     from miserly.batch import FileTask, open_output, predict_file
     from miserly.datasets import is_letor
     from miserly.plan import Menu

@@ -26,6 +26,7 @@ from miserly.datasets._survey import ColumnSurvey as ColumnSurvey
 from miserly.datasets._survey import survey_table as survey_table
 from miserly.datasets._synthetic import bent_sum, circle, four_quadrants, noisy_xor
 from miserly.datasets._tables import Table, read_csv, write_csv
+from miserly.datasets._tables import safe_cells as safe_cells
 from miserly.datasets._triage import triage_like
 from miserly.datasets._yahoo import yahoo_like
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import re
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from miserly.files import is_gzip, open_gzip
 from miserly.schema import BOOLEANS, MISSING, date_format
 
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
@@ -43,12 +42,8 @@ class Dialect:
 
 def read_text(path: str | Path, encoding: str | None = None) -> tuple[str, str]:
     """The text of a file, plain or gzipped, and its encoding: as given, by its byte-order mark, UTF-8, or cp1252."""
-    raw = Path(path).read_bytes()
-    if raw[:2] == b"\x1f\x8b":
-        try:
-            raw = gzip.decompress(raw)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise ValueError(f"'{path}' is a damaged gzip file: {error}. Fetch it again.") from error
+    with open_gzip(path) if is_gzip(path) else Path(path).open("rb") as file:
+        raw = file.read()
     known = encoding or next((name for mark, name in _MARKS.items() if raw.startswith(mark)), "utf-8")
     try:
         text = raw.decode(known)

@@ -6,10 +6,7 @@ one block and one entry per query are in memory.
 
 from __future__ import annotations
 
-import gzip
-import io
 import re
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple, NoReturn
@@ -17,6 +14,7 @@ from typing import BinaryIO, Literal, NamedTuple, NoReturn
 import numpy as np
 
 from miserly.datasets._tables import Table, whole_if_possible
+from miserly.files import is_gzip, open_gzip
 
 _BLOCK_BYTES = 1 << 16
 _MOST_FEATURES = 10_000_000
@@ -74,25 +72,19 @@ def read_letor(path: str | Path, n_features: int | None = None, *, absent: Liter
         raise ValueError(f"absent must be 'zero' or 'error', got {absent!r}.")
     if n_features is not None and n_features < 1:
         raise ValueError(f"n_features must be 1 or more, got {n_features}.")
-    try:
-        return _read(path, n_features, absent == "error")
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ValueError(f"'{path}' is a damaged gzip file: {error}. Fetch it again.") from error
+    return _read(path, n_features, absent == "error")
 
 
 def stream_letor(path: str | Path, n_features: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
     """The rows of a file of known width, block by block: X, labels, query ids."""
     queries = _Queries(path)
-    try:
-        for first, lines in _blocks(path):
-            block = _parse(path, first, lines)
-            _check(path, block, n_features, False)
-            X = np.zeros((len(block.lines), n_features), np.float32)
-            X[block.owner, block.numbers - 1] = block.value
-            qid = np.array(queries.take(block), np.int64)
-            yield X, block.labels, qid if queries.given else None
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ValueError(f"'{path}' is a damaged gzip file: {error}. Fetch it again.") from error
+    for first, lines in _blocks(path):
+        block = _parse(path, first, lines)
+        _check(path, block, n_features, False)
+        X = np.zeros((len(block.lines), n_features), np.float32)
+        X[block.owner, block.numbers - 1] = block.value
+        qid = np.array(queries.take(block), np.int64)
+        yield X, block.labels, qid if queries.given else None
 
 
 def letor_width(path: str | Path) -> int:
@@ -133,9 +125,7 @@ def _read(path: str | Path, n_features: int | None, complete: bool) -> Table:
 
 
 def _open(path: str | Path) -> BinaryIO:
-    with Path(path).open("rb") as file:
-        zipped = file.read(2) == b"\x1f\x8b"
-    return io.BufferedReader(gzip.open(path), 1 << 18) if zipped else Path(path).open("rb")
+    return open_gzip(path) if is_gzip(path) else Path(path).open("rb")
 
 
 def _blocks(path: str | Path) -> Iterator[tuple[int, list[bytes]]]:

@@ -15,6 +15,7 @@ from miserly.files import whole_file
 from miserly.schema import Schema
 
 MISSING = {"", "na", "nan", "null", "none", "?"}
+_FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
 _SPELLINGS = sorted({spell(word) for word in MISSING for spell in (str.lower, str.upper, str.title)} | {"NaN"})
 _FAST_FROM_BYTES = 1 << 20
 
@@ -145,7 +146,9 @@ def table_of(
     return Table(np.column_stack([_numbers(columns[name], name, where) for name in features]), features, y, ids)
 
 
-def write_csv(target: str | Path | IO[str], header: Sequence[str], columns: Sequence[Any]) -> None:
+def write_csv(
+    target: str | Path | IO[str], header: Sequence[str], columns: Sequence[Any], escape_formulas: bool = False
+) -> None:
     """Write columns under a header; reading gives the same bits.
 
     Parameters
@@ -156,6 +159,8 @@ def write_csv(target: str | Path | IO[str], header: Sequence[str], columns: Sequ
         The names of the columns.
     columns : sequence of arrays
         Their values, all of one length.
+    escape_formulas : bool, default=False
+        Whether words that a spreadsheet would compute as a formula, as `=1+1`, get a quote (') before them.
 
     Examples
     --------
@@ -167,11 +172,30 @@ def write_csv(target: str | Path | IO[str], header: Sequence[str], columns: Sequ
     """
     if isinstance(target, (str, Path)):
         with whole_file(target, encoding="utf-8", newline="") as file:
-            write_csv(file, header, columns)
+            write_csv(file, header, columns, escape_formulas)
         return
     writer = csv.writer(target, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(zip(*(np.asarray(column).tolist() for column in columns)))
+    cells = [safe_cells(column) if escape_formulas else np.asarray(column).tolist() for column in columns]
+    writer.writerow(safe_cells(header) if escape_formulas else header)
+    writer.writerows(zip(*cells))
+
+
+def safe_cells(column: Any) -> list[Any]:
+    """The cells of a column; words that a spreadsheet would compute get a quote before them."""
+    values = np.asarray(column)
+    cells: list[Any] = values.tolist()
+    return cells if values.dtype.kind in "biuf" else [_not_a_formula(cell) for cell in cells]
+
+
+def _not_a_formula(cell: Any) -> Any:
+    """Signs alone and numbers stay as they are."""
+    if not isinstance(cell, str) or cell[:1] not in _FORMULA_SIGNS or len(cell) < 2:
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return f"'{cell}"
+    return cell
 
 
 def whole_if_possible(numbers: np.ndarray) -> np.ndarray:

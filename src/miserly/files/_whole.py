@@ -12,7 +12,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-ABANDONED = 3600.0  # seconds: no write takes that long
+try:
+    import fcntl
+except ImportError:  # no locks on Windows
+    fcntl = None  # type: ignore[assignment]
+
+ABANDONED = 3600.0  # seconds, where there are no locks: no write takes that long
 
 
 @contextmanager
@@ -20,7 +25,7 @@ def whole_file(path: str | Path, encoding: str | None = None, newline: str | Non
     """A file to write, of text if there is an encoding, which takes the place of `path` when all of it is written.
 
     If that fails, the old file stays and nothing else is left. A new file has the permissions of the old one. What a
-    program that was killed left beside it is removed after an hour. Devices and pipes are written to as they are.
+    program that was killed left beside it is removed. Devices and pipes are written to as they are.
     """
     path = Path(path)
     how = "b" if encoding is None else ""
@@ -31,31 +36,68 @@ def whole_file(path: str | Path, encoding: str | None = None, newline: str | Non
     path = path.resolve()
     if not path.parent.is_dir():
         raise FileNotFoundError(f"Cannot write '{path}': the folder '{path.parent}' does not exist.")
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
+    temporary: Path | None = None
     try:
-        with temporary.open(f"x{how}", encoding=encoding, newline=newline) as file:
+        file, temporary = _beside(path, f"x{how}", encoding, newline)
+        with file:
+            _keep_rights(path, temporary)
             yield file
             file.flush()
             os.fsync(file.fileno())
-        with suppress(OSError):
-            os.chmod(temporary, stat.S_IMODE(path.stat().st_mode))
-        os.replace(temporary, path)
+            if fcntl is None:
+                file.close()  # an open file cannot be moved on Windows
+            os.replace(temporary, path)
         _remove_leftovers(path)
     except OSError as error:
         raise _cannot_write(path, error, "Nothing was changed.") from error
     finally:
+        if temporary is not None:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+
+
+def _beside(path: Path, mode: str, encoding: str | None, newline: str | None) -> tuple[IO[Any], Path]:
+    """A new file beside a path, locked while it is open: one without a lock was left by a program that was killed."""
+    while True:
+        temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
+        file = temporary.open(mode, encoding=encoding, newline=newline)
+        if fcntl is None:
+            return file, temporary
         with suppress(OSError):
-            temporary.unlink(missing_ok=True)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        if os.fstat(file.fileno()).st_nlink:
+            return file, temporary
+        file.close()  # removed by another writer between the two lines above
+
+
+def _keep_rights(path: Path, temporary: Path) -> None:
+    """Give the new file the permissions and the group of the old one before anything is written to it."""
+    with suppress(OSError):
+        old, new = path.stat(), temporary.stat()
+        if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
+            with suppress(OSError):
+                os.chown(temporary, old.st_uid, old.st_gid)
+        os.chmod(temporary, stat.S_IMODE(old.st_mode))
 
 
 def _remove_leftovers(path: Path) -> None:
-    """Remove unfinished copies of a file that are older than any write takes."""
+    """Remove unfinished copies of a file that nobody is writing."""
     with suppress(OSError):
         for name in os.listdir(path.parent):
             if re.fullmatch(rf"\.{re.escape(path.name)}\.[0-9a-f]{{12}}", name):
                 with suppress(OSError):
-                    if time.time() - (path.parent / name).stat().st_mtime > ABANDONED:
-                        (path.parent / name).unlink()
+                    _remove_abandoned(path.parent / name)
+
+
+def _remove_abandoned(left: Path) -> None:
+    """Remove a file if its writer is gone: it has no lock, or, where locks are not known, is old."""
+    if fcntl is None:
+        if time.time() - left.stat().st_mtime > ABANDONED:
+            left.unlink()
+        return
+    with left.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        left.unlink()
 
 
 def write_whole(path: str | Path, content: str | bytes) -> None:

@@ -249,7 +249,8 @@ class Plan(Frozen):
         self, X: Any, qid: Any = None, budget: float | None = None, confidence: float | None = None
     ) -> NDArray[np.float64]:
         """Raw scores: one column squeezed to a vector, several as rows × outputs."""
-        score = self.run(X, qid, budget, confidence=confidence).score
+        score = self._single(X) if qid is budget is confidence is None else None
+        score = self.run(X, qid, budget, confidence=confidence).score if score is None else score
         return score[:, 0] if score.shape[1] == 1 else score
 
     def rank_score(self, X: Any, qid: Any = None, budget: float | None = None) -> NDArray[np.float64]:
@@ -268,13 +269,23 @@ class Plan(Frozen):
         self, X: Any, qid: Any = None, budget: float | None = None, confidence: float | None = None
     ) -> NDArray[Any]:
         """Labels, or numbers where there are no classes."""
-        return self.read(self.run(X, qid, budget, confidence=confidence).z)
+        return self.read(self._calibrated(X, qid, budget, confidence))
 
     def predict_proba(
         self, X: Any, qid: Any = None, budget: float | None = None, confidence: float | None = None
     ) -> NDArray[np.float64]:
         """Probability of each class."""
-        return self.probabilities(self.run(X, qid, budget, confidence=confidence).z)
+        return self.probabilities(self._calibrated(X, qid, budget, confidence))
+
+    def _calibrated(self, X: Any, qid: Any, budget: float | None, confidence: float | None) -> NDArray[np.float64]:
+        """The scores that predictions are read from."""
+        z = self._single(X) if qid is budget is confidence is None else None
+        return self.run(X, qid, budget, confidence=confidence).z if z is None else z
+
+    def _single(self, X: Any) -> NDArray[np.float64] | None:
+        """The scores of one row, if the plan is one of those that can do without a batch."""
+        ready = self.tables.one_row if type(self).run is Plan.run else None
+        return None if ready is None else ready.scores(X)
 
     def predict_cost(
         self,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from miserly.costs import Ledger, set_bits
 from miserly.plan._node import EXIT, Node
+from miserly.plan._one_row import OneRow
 from miserly.plan._program import Join, Program
 
 if TYPE_CHECKING:
@@ -131,6 +132,11 @@ class PlanTables:
         if join not in self._programs:
             self._programs[join] = Program(self.plan, join)
         return self._programs[join]
+
+    @cached_property
+    def one_row(self) -> OneRow | None:
+        """The plan ready for one row at a time, where it is a mere sum of trees."""
+        return OneRow.of(self.plan)
 
     @cached_property
     def _programs(self) -> dict[Join, Program]:
