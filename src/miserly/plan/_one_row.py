@@ -48,6 +48,6 @@ class OneRow:
             return None
         if not X.flags.c_contiguous:
             return None
-        score = self._start.copy()
+        score: Floats = self._start.copy()
         kernels.add_trees_to_row(X[0], *self._sum, *self._program.kept(), score)
         return score[None, : self._n_outputs]
