@@ -1,6 +1,8 @@
 """`PricedPipeline`: what rows pay for raw columns, through twelve kinds of preprocessing; plain pipelines that would
 charge the wrong columns are refused."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -242,3 +244,31 @@ def test_arrays_are_priced_by_their_order():
     model = GreedyMiserRegressor(ms.CostTable.per_feature([1, 2, 3, 4]), n_estimators=5)
     fitted = PricedPipeline(PCA(2), model).fit(X[NUMBERS].to_numpy(), y)
     assert set(fitted.predict_cost(X[NUMBERS].to_numpy())) <= {0.0, 10.0}
+
+
+def test_the_table_vectorizer_of_skrub():
+    """Words, dates and numbers become columns that need what they were made from."""
+    skrub = pytest.importorskip("skrub")
+    rng = np.random.default_rng(0)
+    n = 300
+    days = pd.to_timedelta(rng.integers(0, 300, n), "D")
+    X = pd.DataFrame(
+        {
+            "age": rng.normal(50, 10, n),
+            "crp": rng.exponential(5, n),
+            "sex": rng.choice(["f", "m"], n),
+            "city": rng.choice([f"c{i}" for i in range(6)], n),
+            "when": pd.to_datetime("2024-01-01") + days,
+        }
+    )
+    y = (((X["age"] > 50) & (X["sex"] == "f")) | (X["crp"] > 8)).astype(int)
+    prices = {"age": 1.0, "crp": 20.0, "sex": 1.0, "city": 2.0, "when": 3.0}
+    boosted = ms.GreedyMiserClassifier(ms.CostTable.per_feature(prices), 1e-3, n_estimators=20)
+    model = ms.PricedPipeline(skrub.TableVectorizer(), boosted)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        model.fit(X, y)
+    for output, needs in model.needs_.items():
+        assert needs == (output.split("_")[0],), output
+    used = {output.split("_")[0] for output in np.array(list(model.needs_))[list(model.plan_.used_features)]}
+    assert np.allclose(model.predict_cost(X), sum(prices[name] for name in used))

@@ -3,6 +3,7 @@ and by probing for the rest."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -33,7 +34,9 @@ def trace_needs(transformer: Any, X: Any, names: Sequence[str]) -> Traced:
     n_rows = X.shape[0]
     sample = X if n_rows <= SAMPLE_ROWS else _safe_indexing(X, np.linspace(0, n_rows - 1, SAMPLE_ROWS).astype(int))
     tracer = _Tracer()
-    needs = tracer.outputs(transformer, sample, [frozenset((name,)) for name in names])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # probes hold values that no data have, such as unknown categories
+        needs = tracer.outputs(transformer, sample, [frozenset((name,)) for name in names])
     return Traced(tuple(needs), frozenset(j for j, key in enumerate(needs) if key in tracer.probed))
 
 
