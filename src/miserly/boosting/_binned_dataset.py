@@ -36,7 +36,7 @@ from miserly.kernels.histograms import LANES
 from miserly.kernels.threads import n_threads
 
 FORMAT = "miserly-bins"
-VERSION = 1
+VERSION = 2  # 2: the checksum covers the header too
 DECODED_CELLS = 1 << 22
 logger = logging.getLogger(__name__)
 Folder = str | Path | None
@@ -74,8 +74,18 @@ class BinnedDataset:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         header = _read_json(self.folder / "header.json")
-        if header.get("format") != FORMAT or header.get("version") != VERSION:
+        if header.get("format") != FORMAT or header.get("version") not in (1, VERSION):
             raise BinnedFileError(f"'{folder}' holds no bins that this version can read. Make them again.")
+        try:
+            words, arrays = self._verified(header)
+        except (KeyError, TypeError, ValueError) as error:
+            if isinstance(error, BinnedFileError):
+                raise
+            raise BinnedFileError(f"'{folder}' is damaged: its header is ({error}). Make the bins again.") from error
+        self.data = BinnedData(words, arrays["cuts"], arrays["n_bins"])  # type: ignore[arg-type]
+
+    def _verified(self, header: dict[str, Any]) -> tuple[np.ndarray, dict[str, np.ndarray | None]]:
+        """The bins and the small arrays, all of whose checksums agree."""
         arrays = {name: _load(self.folder, name) for name in _ARRAYS}
         self.features: tuple[str, ...] = tuple(header["features"])
         self.named: bool = header["named"]
@@ -87,10 +97,9 @@ class BinnedDataset:
             raise BinnedFileError(f"'{place}' is cut short. Make the bins again.")
         blocks = [tuple(block) for block in header["blocks"]]
         with _private_copy(place) as file:
-            if _digest(arrays, blocks) != header["checksum"] or not _words_agree(file, shape, blocks):
-                raise BinnedFileError(f"'{folder}' is damaged: a checksum does not agree. Make the bins again.")
-            words = np.asarray(np.memmap(file, "<u8", "c", shape=shape))
-        self.data = BinnedData(words, arrays["cuts"], arrays["n_bins"])  # type: ignore[arg-type]
+            if _digest(arrays, header) != header["checksum"] or not _words_agree(file, shape, blocks):
+                raise BinnedFileError(f"'{self.folder}' is damaged: a checksum does not agree. Make the bins again.")
+            return np.asarray(np.memmap(file, "<u8", "c", shape=shape)), arrays
 
     @classmethod
     def from_parquet(
@@ -192,7 +201,7 @@ class _Writer:
             survey = self._survey()
         arrays = {name: _load(self._folder, name) for name in _ARRAYS}
         blocks = self._encode(survey["n_rows"], arrays["cuts"])
-        header = {
+        header: dict[str, Any] = {
             "format": FORMAT,
             "version": VERSION,
             "n_rows": survey["n_rows"],
@@ -200,8 +209,8 @@ class _Writer:
             "named": self._stream.named,
             "max_bins": self._max_bins,
             "blocks": blocks,
-            "checksum": _digest(arrays, blocks),
         }
+        header["checksum"] = _digest(arrays, header)
         write_whole(self._folder / "header.json", json.dumps(header))
 
     def _known_survey(self) -> dict[str, Any] | None:
@@ -219,7 +228,9 @@ class _Writer:
 
     def _survey_of(self, place: Path) -> dict[str, Any]:
         survey = _read_json(place)
-        if survey["identity"] != json.loads(json.dumps(self._identity)):
+        if not isinstance(survey.get("n_rows"), int):
+            raise BinnedFileError(f"'{place}' is damaged. Delete the folder and make the bins again.")
+        if survey.get("identity") != json.loads(json.dumps(self._identity)):
             raise BinnedFileError(
                 f"'{self._folder}' holds bins of other files or settings, or the files have changed since. Delete the "
                 "folder or give another one."
@@ -357,9 +368,11 @@ def _words_agree(file: IO[bytes], shape: tuple[int, int], blocks: list[tuple[int
     return done == shape[1]
 
 
-def _digest(arrays: dict[str, np.ndarray | None], blocks: list[tuple[int, int]]) -> str:
+def _digest(arrays: dict[str, np.ndarray | None], header: dict[str, Any]) -> str:
     """A checksum of all small things and of the checksums of the large one."""
-    digest = hashlib.sha256(json.dumps(blocks).encode())
+    noted = {name: value for name, value in header.items() if name != "checksum"}
+    covered = header["blocks"] if header["version"] == 1 else noted
+    digest = hashlib.sha256(json.dumps(covered, sort_keys=True).encode())
     for array in arrays.values():
         digest.update(b"none" if array is None else np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
@@ -369,8 +382,11 @@ def _noted(place: Path) -> tuple[list[tuple[int, int]], int]:
     """The blocks that were written, and the size of their notes; a last line that was cut off is not one."""
     content = place.read_bytes() if place.exists() else b""
     size = content.rfind(b"\n") + 1
-    blocks = [json.loads(line) for line in content[:size].splitlines()]
-    return [(n_rows, checksum) for n_rows, checksum in blocks], size
+    try:
+        blocks = [json.loads(line) for line in content[:size].splitlines()]
+        return [(int(n_rows), int(checksum)) for n_rows, checksum in blocks], size
+    except (ValueError, TypeError):
+        return [], 0  # all blocks are written again
 
 
 def _read_json(place: Path) -> dict[str, Any]:
@@ -389,7 +405,7 @@ def _load(folder: Path, name: str) -> np.ndarray | None:
         return None
     try:
         array: np.ndarray = np.load(place, allow_pickle=False)
-    except (OSError, ValueError) as error:
+    except Exception as error:  # numpy lets the errors of Python's own tokenizer through
         raise BinnedFileError(f"'{place}' is damaged: {error}. Make the bins again.") from error
     return array
 
