@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from miserly.plan import PlanFileError, load_plan
+from miserly.plan import PlanFileError, Trees, load_plan
 from oracles.hand_built import PLANS, rows
 
 
@@ -116,3 +116,11 @@ def test_a_pipe_is_refused(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(PlanFileError, match="regular file"):
         load_plan(tmp_path / "pipe")
+
+
+def test_the_places_of_trees_do_not_overflow():
+    """Differences of int32 wrapped around, so that a tree had no places, or those outside of the table; found by
+    mutation guided by coverage."""
+    start = np.array([0, 2_000_000_000, 4_000_000_000 - 2**32, 3], np.int64).astype(np.int32)
+    with pytest.raises(ValueError, match="not well formed"):
+        Trees(start, [1, 0, 0], [1.5, np.inf, np.inf], [1, 1, 2], [False] * 3, [0.0, -1.0, 1.0])

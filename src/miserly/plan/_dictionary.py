@@ -177,7 +177,7 @@ class Trees(Dictionary):
             len(self.start) >= 1
             and self.start[0] == 0
             and self.start[-1] == n
-            and (np.diff(self.start) > 0).all()
+            and (self.start[1:] > self.start[:-1]).all()  # differences of int32 could overflow
             and all(len(a) == n for a in (self.threshold, self.left, self.missing_right, self.value))
         )
         if ok and n:

@@ -90,7 +90,12 @@ class Policy(Frozen):
             object.__setattr__(self, name, frozen(getattr(self, name), dtype))
         lines = 3 * self.ahead.size
         ok = self.first.shape == (lines + 1,) and self.bias.shape == (lines,) and self.ahead.ndim == 1
-        ok = ok and self.first[0] == 0 and bool((np.diff(self.first) >= 0).all()) and self.first[-1] == len(self.values)
+        ok = (
+            ok
+            and self.first[0] == 0
+            and bool((self.first[1:] >= self.first[:-1]).all())
+            and self.first[-1] == len(self.values)
+        )
         ok = ok and self.scale.ndim == 2 and self.scale.shape == self.offset.shape and self.level.ndim == 1
         ok = ok and bool(((self.level >= 0) & (self.level < len(self.scale))).all()) and self.misses.ndim == 1
         if not ok or not self.tradeoff >= 0.0 or math.isnan(self.confidence):
