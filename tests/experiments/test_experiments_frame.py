@@ -9,12 +9,12 @@ import pytest
 import miserly as ms
 from miserly.experiments import STUDIES, Bench, Claim, Study, StudyResult, Verdict, claims_table, perform
 from miserly.experiments import _measure as measuring
-from miserly.experiments._claims import above, factor, verdict_counts, within
+from miserly.experiments._claims import above, factor, verdict_counts
 from miserly.experiments._features import remaining, shares_by_price, used_by
 from miserly.experiments._parts import DataPart, DataSplit, LearningProblem, binary, graded
 from miserly.experiments._sets import QUERIES, yahoo
 from miserly.experiments._store import ResultStore
-from miserly.frontiers import Frontier
+from miserly.frontiers import Frontier, common_range, within
 from miserly.metrics import get_metric
 from miserly.plan import EXIT, Gate, Node, Plan, RawFeatures
 from miserly.report.figures._panels import LinePanel
@@ -147,7 +147,7 @@ def test_curves_are_compared_from_where_the_first_begins():
     """Up to 10 one has 0.9 and the other what is free, from there to 100 they have 0.9 and 0.95."""
     cheap, expensive = points((1.0, 0.9)), points((10.0, 0.95), (100.0, 0.94))
     free = cheap.points[0].on("test").quality
-    low, high = measuring.common_range([cheap, expensive])
+    low, high = common_range([cheap, expensive])
     assert (low, high) == (1.0, 100.0)
     assert measuring.area(expensive, low, high) == pytest.approx((free + 0.95) / 2)
     curves = {"a": [cheap], "b": [expensive]}
