@@ -7,6 +7,8 @@ from miserly.plan._contributions import Contribution, Contributions
 from miserly.plan._dictionary import Dictionary, Kernels, PolynomialKernels, RawFeatures, RBFKernels, Trees, stack_trees
 from miserly.plan._file import PlanFileError, load_plan
 from miserly.plan._information import gains_of_unknowns as gains_of_unknowns
+from miserly.plan._lazy import LazyPlan
+from miserly.plan._lazy_rule import Lazy
 from miserly.plan._links import labels as labels
 from miserly.plan._links import probabilities as probabilities
 from miserly.plan._links import sigmoid as sigmoid
@@ -46,6 +48,8 @@ __all__ = [
     "Dictionary",
     "Gate",
     "Kernels",
+    "Lazy",
+    "LazyPlan",
     "ListWalk",
     "Menu",
     "Node",

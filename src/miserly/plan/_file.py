@@ -22,6 +22,7 @@ from miserly.files import whole_file
 from miserly.plan._certificate import Certificate
 from miserly.plan._dictionary import KINDS, Trees
 from miserly.plan._file_checks import check_header, check_numbers, size_error
+from miserly.plan._lazy_rule import read_lazy, write_lazy
 from miserly.plan._node import Gate, Node
 from miserly.plan._policy_arrays import POLICY_TYPES, Policy, read_policy, write_policy
 from miserly.plan._profile import Promise, TrainingProfile
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
     from miserly.plan._plan import Plan
 
 FORMAT = "miserly-plan"
-VERSION = 4  # 2: means, unavailable features, learned gates; 3: certificates and costs of mistakes; 4: profiles
+# 2: means, unavailable features, learned gates; 3: certificates and costs of mistakes; 4: profiles; 5: lazy, more links
+VERSION = 5
 RULE_TYPES = Trees.array_types
 NODE_PARTS = ("learners", "weights", "bias", "scale", "offset", "routing")
 
@@ -78,6 +80,7 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True):
     certificate: dict[str, Any] | None = None
     profile: dict[str, Any] | None = None
     promise: dict[str, Any] | None = None
+    lazy: dict[str, Any] | None = None
 
 
 def save_plan(plan: Plan, path: str | Path) -> None:
@@ -118,6 +121,7 @@ def load_plan(path: str | Path) -> Plan:
 
 def read_plan(file: Any, path: str) -> Plan:
     """The plan in a file, by name or open; `path` is what errors call it."""
+    from miserly.plan._lazy import LazyPlan
     from miserly.plan._plan import Plan
     from miserly.plan._policy import PolicyPlan
 
@@ -133,8 +137,13 @@ def read_plan(file: Any, path: str) -> Plan:
     try:
         check_header(header.costs, header.roots)
         check_numbers(arrays)
-        policy = {} if header.policy is None else {"policy": read_policy(header.policy, arrays)}
-        return (PolicyPlan if policy else Plan)(
+        kind: Any = Plan
+        more: dict[str, Any] = {}
+        if header.policy is not None:
+            kind, more = PolicyPlan, {"policy": read_policy(header.policy, arrays)}
+        elif header.lazy is not None:
+            kind, more = LazyPlan, {"laziness": read_lazy(header.lazy)}
+        plan: Plan = kind(
             costs=CostTable(**header.costs),
             dictionary=_dictionary(header, arrays),
             nodes=_nodes(header, arrays),
@@ -144,7 +153,7 @@ def read_plan(file: Any, path: str) -> Plan:
             roots=tuple(header.roots),
             charge=header.charge,  # type: ignore[arg-type]
             notes=header.notes,
-            **policy,
+            **more,
             schema=None if header.schema is None else Schema.from_dict(header.schema),
             means=arrays["means"] if header.has_means else None,
             unavailable=tuple(header.unavailable),
@@ -154,6 +163,7 @@ def read_plan(file: Any, path: str) -> Plan:
             profile=None if header.profile is None else msgspec.convert(header.profile, TrainingProfile),
             promise=None if header.promise is None else msgspec.convert(header.promise, Promise),
         )
+        return plan
     except (KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
         raise PlanFileError(f"The plan file '{path}' does not fit together: {short(error)}") from error
 
@@ -200,6 +210,8 @@ def write_plan(plan: Plan, file: Any) -> None:
     arrays["node.numbers"] = np.array([(n.routing_bias, n.gate.value, n.gain) for n in nodes]).reshape(-1, 3)
     if isinstance(getattr(plan, "policy", None), Policy):
         header.policy = write_policy(plan.policy, arrays)  # type: ignore[attr-defined]
+    if getattr(plan, "laziness", None) is not None:
+        header.lazy = write_lazy(plan.laziness)  # type: ignore[attr-defined]
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(entry_of("plan.json"), msgspec.json.encode(header))
         for name, array in arrays.items():

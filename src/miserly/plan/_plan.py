@@ -421,6 +421,29 @@ class Plan(Frozen):
         ]
         return replace(self, nodes=tuple(nodes), certificate=None, promise=None)
 
+    def lazy(self, keep: str | None = None, k: int = 10, adaptive: bool = True) -> Any:
+        """The plan that stops buying once the prediction is certain: the same classes, or order, for less.
+
+        Parameters
+        ----------
+        keep : {"class", "order"}, optional
+            The class of each row, or the first rows of each query in their order. By default the class where there are
+            classes.
+        k : int, default=10
+            How many rows of a query keep their places. Only "order" reads it.
+        adaptive : bool, default=True
+            Whether a row buys next what may narrow its answer most for its price, or what its trees ask for first.
+
+        Returns
+        -------
+        LazyPlan
+        """
+        from miserly.plan._lazy import lazy_plan
+        from miserly.plan._lazy_rule import Lazy
+
+        kept: Any = keep or ("order" if self.classes is None else "class")
+        return lazy_plan(self, Lazy(kept, k, adaptive))
+
     def with_error_costs(self, error_costs: Any) -> Plan:
         """The plan that predicts what is expected to cost least.
 

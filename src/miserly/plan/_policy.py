@@ -234,16 +234,8 @@ class PolicyPlan(Plan):
         limits = (policy.tradeoff, policy.confidence, budget, paid)
         results = (most, barred, before, knows, owns, score, z, blocked)
         in_blocks(n, lambda first, end: kernels.walk_rows(X, first, end, self.model, limits, *results))
-        cost = self._costs(owns & ~before)
+        cost = costs_of(self, owns & ~before, self.evaluated)
         return Run(z, z.copy(), cost, *_nowhere(n, bool(self.nodes)), blocked), owns, _spread(knows, used, X.shape[1])
-
-    def _costs(self, owned: Bools) -> Floats:
-        """What rows pay that own these, and have been scored."""
-        packed = np.packbits(owned, axis=1, bitorder="little")
-        kinds, kind = np.unique(packed, axis=0, return_inverse=True)
-        ledger, empty, used = self.tables.ledger, self.tables.ledger.empty, self.evaluated
-        totals = [ledger.after(empty, int.from_bytes(line.tobytes(), "little"), used).total for line in kinds]
-        return np.array(totals, np.float64)[kind.ravel()] if len(kinds) else np.zeros(0)
 
     def start(
         self,
@@ -298,6 +290,16 @@ class PolicyPlan(Plan):
 
     def truncate(self, budget: float) -> Plan:
         raise ValueError("A policy keeps a budget row by row. Use predict(X, budget=...).")
+
+
+def costs_of(plan: Plan, owned: Bools, evaluated: int) -> Floats:
+    """What rows pay that own these acquisitions, and for which these learners were evaluated."""
+    packed = np.packbits(owned, axis=1, bitorder="little")
+    kinds, kind = np.unique(packed, axis=0, return_inverse=True)
+    ledger = plan.tables.ledger
+    sets = [int.from_bytes(line.tobytes(), "little") for line in kinds]
+    totals = [ledger.after(ledger.empty, acquisitions, evaluated).total for acquisitions in sets]
+    return np.array(totals, np.float64)[kind.ravel()] if len(kinds) else np.zeros(0)
 
 
 def _lists(lists: list[list[int]]) -> tuple[Array, Array]:

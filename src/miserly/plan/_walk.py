@@ -584,6 +584,13 @@ class ListWalk:
         self.walks = [Walk(plan, budget, known, without, mine, in_list=True) for known, mine in zip(given, had)]
         self.open_gates()
 
+    def add(
+        self, plan: Plan, budget: float, given: Mapping[str, float], without: Iterable[str], owned: Iterable[str]
+    ) -> Walk:
+        """Begin one more document; the gates open when all have begun."""
+        self.walks.append(Walk(plan, budget, given, without, owned, in_list=True))
+        return self.walks[-1]
+
     @property
     def done(self) -> bool:
         """Whether every document has its answer."""

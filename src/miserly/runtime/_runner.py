@@ -388,8 +388,7 @@ class OnDemand:
                 if _is_lost(session, plan):
                     session.begin(plan.start(-1.0, values, owned=known.owned))
                 elif plan.by_query:
-                    walks.walks.append(Walk(plan, limit, values, unavailable, known.owned, in_list=True))
-                    session.begin(walks.walks[-1])
+                    session.begin(walks.add(plan, limit, values, unavailable, known.owned))
                 else:
                     session.begin(plan.start(limit, values, unavailable, known.owned))
             yield
