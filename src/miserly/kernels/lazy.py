@@ -66,7 +66,7 @@ def look(x, known, trees, edges, low, high, mean, sums):
         t = learners[e]
         if low[t] < high[t]:
             _bound_tree(x, known, t, trees, low, high, mean, below, above, middle)
-            n_open += np.int64(low[t] < high[t])
+            n_open += 1 if low[t] < high[t] else 0
         for j in range(pointer[e], pointer[e + 1]):
             k, w = output[j], weight[j]
             sums[0, k] += w * (low[t] if w > 0 else high[t])
@@ -248,7 +248,7 @@ def undecided(least, most, slack, k, is_open):
     for i in range(n):
         above = 0
         for j in range(n):
-            above += np.int64(least[j] - slack[j] > most[i] + slack[i])
+            above += 1 if least[j] - slack[j] > most[i] + slack[i] else 0
         is_open[i] = above < k
     inside = is_open.copy()
     for i in range(n):

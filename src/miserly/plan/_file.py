@@ -148,17 +148,17 @@ def read_plan(file: Any, path: str) -> Plan:
             dictionary=_dictionary(header, arrays),
             nodes=_nodes(header, arrays),
             prior=arrays["prior"],
-            link=header.link,  # type: ignore[arg-type]
+            link=header.link,
             classes=arrays["classes"] if header.has_classes else None,
             roots=tuple(header.roots),
-            charge=header.charge,  # type: ignore[arg-type]
+            charge=header.charge,
             notes=header.notes,
             **more,
             schema=None if header.schema is None else Schema.from_dict(header.schema),
             means=arrays["means"] if header.has_means else None,
             unavailable=tuple(header.unavailable),
             shares=arrays["shares"] if header.has_shares else None,
-            error_costs=header.error_costs,  # type: ignore[arg-type]
+            error_costs=header.error_costs,
             certificate=None if header.certificate is None else msgspec.convert(header.certificate, Certificate),
             profile=None if header.profile is None else msgspec.convert(header.profile, TrainingProfile),
             promise=None if header.promise is None else msgspec.convert(header.promise, Promise),

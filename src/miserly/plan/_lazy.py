@@ -330,17 +330,23 @@ def lazy_plan(plan: Plan, rule: Lazy) -> LazyPlan:
     merged = []
     if nodes:
         last, outputs = nodes[-1], tuple(range(plan.n_outputs))
-        readings = {}
-        for name, default in (("scale", 1.0), ("offset", 0.0)):
-            given = getattr(last, name)
-            readings[name] = None if given is None else np.full(plan.n_outputs, default)
-            if given is not None:
-                readings[name][np.array(last.outputs)] = given  # type: ignore[index]
+        scale, offset = (
+            _wide(given, last, plan.n_outputs, to) for given, to in ((last.scale, 1.0), (last.offset, 0.0))
+        )
         joined = np.concatenate(learners), np.concatenate(weights)
-        merged.append(Node(*joined, bias=bias, outputs=outputs, combine="replace", **readings))
+        merged.append(Node(*joined, bias=bias, outputs=outputs, combine="replace", scale=scale, offset=offset))
     fields = {name: getattr(plan, name) for name in Plan.__dataclass_fields__}
     fields |= {"nodes": tuple(merged), "roots": (0,) if merged else (), "certificate": None, "laziness": rule}
     return LazyPlan(**fields)
+
+
+def _wide(given: Floats | None, node: Node, n_outputs: int, default: float) -> Floats | None:
+    """A node's calibration for all outputs."""
+    if given is None:
+        return None
+    wide = np.full(n_outputs, default)
+    wide[np.array(node.outputs)] = given
+    return wide
 
 
 def _edges(step: Any) -> tuple[Array, Array, Array, Array]:

@@ -205,8 +205,8 @@ class LazyListWalk(ListWalk):
         while not any(walk.needs for walk in self.walks) and not self.done:
             sums = np.array([walk.sums for walk in self.walks if isinstance(walk, LazyWalk)])
             is_open = np.zeros(len(sums), bool)
-            parts = (np.ascontiguousarray(sums[:, line, 0]) for line in (0, 1, 3))
-            kernels.undecided(*parts, rule.k, is_open)
+            least, most, slack = (np.ascontiguousarray(sums[:, line, 0]) for line in (0, 1, 3))
+            kernels.undecided(least, most, slack, rule.k, is_open)
             for walk, is_mine in zip(self.walks, is_open):
                 if walk.stopped is None and isinstance(walk, LazyWalk):
                     opened = True
