@@ -70,6 +70,10 @@ class LazyPlan(Plan):
         What predictions cost. Only for two classes.
     certificate : Certificate, default=None
         What was shown about the plan; see `certified`.
+    profile : TrainingProfile, default=None
+        What the training rows looked like, for monitoring.
+    promise : Promise, default=None
+        What the plan did on validation rows; see `with_promise`.
     laziness : Lazy
         What is kept, and how purchases are chosen. It is needed.
 
@@ -293,7 +297,9 @@ class LazyPlan(Plan):
         if not 0.0 < confidence <= 1.0:
             raise ValueError(f"confidence is a probability above 0, at most 1, got {confidence:g}.")
         assert self.laziness is not None
-        return replace(self, laziness=replace(self.laziness, confidence=float(confidence)), certificate=None)
+        return replace(
+            self, laziness=replace(self.laziness, confidence=float(confidence)), certificate=None, promise=None
+        )
 
     def truncate(self, budget: float) -> Plan:
         raise ValueError("A lazy plan keeps a budget row by row. Use predict(X, budget=...).")
@@ -336,7 +342,13 @@ def lazy_plan(plan: Plan, rule: Lazy) -> LazyPlan:
         joined = np.concatenate(learners), np.concatenate(weights)
         merged.append(Node(*joined, bias=bias, outputs=outputs, combine="replace", scale=scale, offset=offset))
     fields = {name: getattr(plan, name) for name in Plan.__dataclass_fields__}
-    fields |= {"nodes": tuple(merged), "roots": (0,) if merged else (), "certificate": None, "laziness": rule}
+    fields |= {
+        "nodes": tuple(merged),
+        "roots": (0,) if merged else (),
+        "certificate": None,
+        "promise": None,
+        "laziness": rule,
+    }
     return LazyPlan(**fields)
 
 
