@@ -218,6 +218,8 @@ def test_what_cannot_be_lazy_is_refused():
         (lambda: plan.lazy("all"), "'class' or the 'order'"),
         (lambda: number.lazy(k=0), "1 or more"),
         (lambda: plan.lazy().truncate(3.0), "row by row"),
+        (lambda: plan.lazy().contributions(random_rows(1)), "no contributions"),
+        (lambda: plan.lazy().start(given={"x5": 0.0}).contributions(), "no contributions"),
         (lambda: number.lazy().stopping(0.9), "predicts numbers"),
         (lambda: random_plan(1, 3).with_error_costs(1.0 - np.eye(3)).lazy(), "two classes"),
     ):

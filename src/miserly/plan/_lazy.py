@@ -255,6 +255,12 @@ class LazyPlan(Plan):
         for rows in lists:
             kernels.run_list(X, rows, self.model, limits, k, *self.at_first, *results)
 
+    def contributions(
+        self, X: Any, qid: Any = None, budget: float | None = None, confidence: float | None = None
+    ) -> Any:
+        """Refused: scores of rows that stopped early are bounds, which purchases narrow and do not move."""
+        raise ValueError("A lazy plan has no contributions. Ask the plan that it was made of.")
+
     def start(
         self,
         budget: float | None = None,

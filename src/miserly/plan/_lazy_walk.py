@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,6 +86,10 @@ class LazyWalk(Walk):
         z = (score * plan._scale + plan._offset)[None] if self.exit[0] >= 0 else score[None].copy()
         proba = plan.probabilities(z)[0] if plan.classes is not None else None
         return Best(plan.read_row(z), proba, score, 0)
+
+    def contributions(self) -> Any:
+        """Refused, as for the plan."""
+        return self.plan.contributions(None)
 
     def supply_columns(self, values: Iterable[tuple[NDArray[np.intp], Sequence[float]]]) -> None:
         """The values by the numbers of their columns, unchecked: for a driver that knows what arrives."""
