@@ -10,6 +10,7 @@ __version__ = "0.2.0"
 
 _HOME = {
     "CostTable": "miserly.costs",
+    "LinearPrice": "miserly.costs",
     "Ledger": "miserly.costs",
     "Plan": "miserly.plan",
     "load_plan": "miserly.plan",

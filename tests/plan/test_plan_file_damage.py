@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from miserly.plan import PlanFileError, load_plan
+from miserly.plan._file import VERSION
 from oracles.hand_built import PLANS
 
 SAMPLE = ("shared_softmax", "binary_tree")
@@ -95,11 +96,11 @@ def test_foreign_zips_and_headers_are_refused(tmp_path):
 
 def test_a_newer_version_says_upgrade(tmp_path):
     path = saved("cascade", tmp_path)
-    for version in (4, 10**30):
+    for version in (VERSION + 1, 10**30):
         with pytest.raises(PlanFileError, match="version"):
             load_plan(with_header(path, lambda h, v=version: h.update(version=v)))
     with pytest.raises(PlanFileError, match="Upgrade"):
-        load_plan(with_header(path, lambda h: h.update(version=4)))
+        load_plan(with_header(path, lambda h: h.update(version=VERSION + 1)))
 
 
 HEADER_CHANGES = {

@@ -225,7 +225,7 @@ class EarlyExitRanker(PlanRegressor, _EarlyExit):
         self.plan_ = self._with_exits(plan, rounds, gates, tiers=True)
         return self
 
-    def predict(
+    def predict(  # type: ignore[override]  # documents have queries
         self, X: Any, budget: float | None = None, confidence: float | None = None, *, qid: Any = None
     ) -> np.ndarray:
         """The score with which each document left; to rank them, use `rank_score`."""
@@ -235,7 +235,7 @@ class EarlyExitRanker(PlanRegressor, _EarlyExit):
         """Scores to rank by: documents that left at an exit stand below all that went on from it."""
         return self._by_blocks(X, lambda plan, block: plan.rank_score(block, _compared(plan, qid), budget))
 
-    def predict_cost(
+    def predict_cost(  # type: ignore[override]
         self,
         X: Any,
         budget: float | None = None,

@@ -12,6 +12,7 @@ from miserly.boosting._binning import no_cuts as no_cuts
 from miserly.boosting._boost import Boosted, boost
 from miserly.boosting._checkpoint import Checkpoint
 from miserly.boosting._constraints import Constraints as Constraints
+from miserly.boosting._each_row import EachRowPricing as EachRowPricing
 from miserly.boosting._exact import mean_of_sums as mean_of_sums
 from miserly.boosting._grower import Grower
 from miserly.boosting._import_plan import import_plan

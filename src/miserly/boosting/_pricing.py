@@ -41,9 +41,12 @@ class Pricing:
         The part of a price that a later use of something owned still pays.
     needs, needed_by : pair of ndarrays
         The acquisitions of each feature, and the features of each acquisition.
+    compiled : bool
+        Whether trees may be grown compiled at these prices.
     """
 
     same_for_all_nodes: bool
+    compiled = True
 
     def __init__(self, costs: CostTable, tradeoff: float, repeat: float) -> None:
         self._matrix = _needs(costs)

@@ -79,7 +79,8 @@ class Rounds(Protocol):
 
 def rounds_on(backend: BackendOfRows, pricing: Pricing, settings: Settings, n_outputs: int) -> Rounds:
     """The quickest way to grow rounds on a backend."""
-    if isinstance(backend, LocalBackend) and backend.compiled and settings.constraints is None:
+    is_plain = pricing.compiled and settings.constraints is None
+    if isinstance(backend, LocalBackend) and backend.compiled and is_plain:
         return CompiledRounds(backend, pricing, settings, n_outputs)
     return SplitRounds(backend, pricing, settings, n_outputs)
 

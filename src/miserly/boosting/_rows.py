@@ -217,12 +217,20 @@ class TrainingRows:
         return np.array([whole, *(whole - self._owning(a, rows, weights) for a in acquisitions)])
 
     def _owning(self, acquisition: int, rows: np.ndarray, weights: np.ndarray | None) -> int:
-        """The weight of those of some rows that own an acquisition: a bit of a word for 64 of them."""
+        """The weight of those of some rows that own an acquisition."""
+        owns = self.owns(rows, acquisition)
+        return int(np.count_nonzero(owns)) if weights is None else int(weights[owns].sum())
+
+    def in_node(self, node: int) -> np.ndarray:
+        """The rows of a node."""
+        return self.order[slice(*self._span[node])]
+
+    def owns(self, rows: np.ndarray, acquisition: int) -> np.ndarray:
+        """Which of some rows own an acquisition."""
         word, bit = acquisition // 64, np.uint64(1 << acquisition % 64)
         if word >= self.owners.shape[1]:
-            return 0
-        owns = (self.owners[rows, word] & bit) != 0
-        return int(np.count_nonzero(owns)) if weights is None else int(weights[owns].sum())
+            return np.zeros(len(rows), bool)
+        return np.asarray((self.owners[rows, word] & bit) != 0)
 
     def own(self, purchases: Sequence[tuple[int, Sequence[int]]]) -> None:
         """The rows of some nodes own some acquisitions from now on."""

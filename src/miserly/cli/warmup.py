@@ -34,8 +34,9 @@ def warmup() -> None:
                 model = kind(**params, charge=charge).fit(X, y)
                 model.predict(X, budget=2.0)
                 _walk(model.plan_)
-        for learners in (RawFeatures([0, 1]), RBFKernels([0, 2], X[:3, [0, 2]], 0.5)):
-            _walk(Plan(CostTable.per_feature([1.0] * 4), learners, (Node([0, 1], [0.5, 0.5]),), [0.0], means=[0.0] * 4))
+        for learners in (RawFeatures(np.array([0, 1])), RBFKernels(np.array([0, 2]), X[:3, [0, 2]], 0.5)):  # type: ignore[arg-type]
+            node = Node(np.array([0, 1], np.int32), np.array([0.5, 0.5]))
+            _walk(Plan(CostTable.per_feature([1.0] * 4), learners, (node,), np.zeros(1), means=np.zeros(4)))
         grades = targets["three"]
         GreedyMiserRanker(**params).fit(X, grades, qid=np.repeat(np.arange(8), 10)).predict(X)
     click.echo(f"Compiled in {time.perf_counter() - began:.0f} s.")

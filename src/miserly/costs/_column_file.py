@@ -6,7 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-ENTRIES = ("columns", "groups", "table", "unit", "evaluation")
+from miserly.costs._row_prices import is_row_price, with_price_needs
+
+ENTRIES = ("columns", "groups", "table", "unit", "evaluation", "exchange")
 KEYS = ("price", "group", "unit", "type", "missing")
 UNFILLED = "?"
 
@@ -42,17 +44,21 @@ def column_fields(content: Mapping[str, Any], text: str, path: str) -> dict[str,
         start = f"Cost file '{path}'"
         raise ValueError(f"{start}, {wrong[0]}" if len(wrong) == 1 else "\n  ".join((f"{start} has problems:", *wrong)))
     used = {group for wanted in needs.values() for group in wanted[:-1]}
+    prices |= {name: price for name, price in groups.items() if name in used}
     return {
         "features": tuple(needs),
-        "needs": needs,
-        "prices": prices | {name: price for name, price in groups.items() if name in used},
+        "needs": with_price_needs(needs, prices),
+        "prices": prices,
         "unit": content.get("unit", "units"),
         "evaluation": content.get("evaluation", 0.0),
+        "exchange": content.get("exchange", {}),
     }
 
 
 def _is_price(price: Any) -> bool:
-    """A number, or numbers by unit, which the table itself checks."""
+    """A number, one that is linear in features, or amounts by currency, which the table itself checks."""
+    if is_row_price(price):
+        return True
     if isinstance(price, Mapping):
         return all(_is_price(part) for part in price.values())
     return isinstance(price, int | float) and not isinstance(price, bool) and 0 <= price < float("inf")

@@ -93,9 +93,13 @@ class Ledger:
 
     def price(self, acquisitions: int, learners: int = 0) -> float:
         """What a set costs a row that owns nothing."""
+        return math.fsum(self.parts(acquisitions, learners))
+
+    def parts(self, acquisitions: int, learners: int = 0) -> list[float]:
+        """The prices of a set."""
         paid = [self._prices[a] for a in set_bits(acquisitions)]
         paid += [self._evaluation[t] for t in set_bits(learners & self._priced)]
-        return math.fsum(paid)
+        return paid
 
 
 class RowAccounts:
@@ -176,6 +180,25 @@ class RowAccounts:
     def totals(self) -> NDArray[np.float64]:
         """What each row paid."""
         return np.array([a.total for a in self.accounts])[self.of_row]
+
+    def set_account(self, row: int, account: Account) -> None:
+        """Give one row an account."""
+        self.of_row[row] = self._intern(account)
+
+    def under(self, ledger: Ledger) -> RowAccounts:
+        """The same purchases in another ledger."""
+        other = RowAccounts(ledger, 0)
+        own = [ledger.after(ledger.empty, account.owned, account.evaluated) for account in self.accounts]
+        other.of_row = np.array([other._intern(account) for account in own], np.int32)[self.of_row]
+        return other
+
+    @classmethod
+    def joined(cls, parts: Sequence[RowAccounts], order: NDArray[np.intp]) -> RowAccounts:
+        """The accounts of several blocks of rows in one, in another order of the rows."""
+        whole = cls(parts[0].ledger, 0)
+        numbers = [np.array([whole._intern(a) for a in part.accounts], np.int32)[part.of_row] for part in parts]
+        whole.of_row = np.concatenate(numbers)[order]
+        return whole
 
     def _intern(self, account: Account) -> int:
         number = self._number.get(account)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -15,8 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from miserly import _display
+from miserly.costs import _currencies as currencies
 from miserly.costs import _files as files
 from miserly.costs._ledger import set_bits
+from miserly.costs._row_prices import RowPrice, check_row_prices, checked_price, with_price_needs
 from miserly.files import write_whole
 
 
@@ -43,8 +45,10 @@ class CostTable:
         The features, in the order of the columns unless `named`.
     needs : mapping of str to sequence of str
         The acquisitions that each feature needs; an empty list is a free feature.
-    prices : mapping of str to float
-        The price of each acquisition for one row, 0 or more. There is no default price.
+    prices : mapping of str to float, LinearPrice or mapping
+        The price of each acquisition for one row, 0 or more. There is no default price. A `LinearPrice` depends on the
+        row; a mapping has an amount in each currency, as in `{"usd": 800, "minutes": 45}`. The attribute has one
+        number for each, in `unit`: the expected price.
     evaluation : float or tuple of float, default=0.0
         The price of evaluating one learner, the same for all or one for each, 0 or more.
     unit : str, default="units"
@@ -53,6 +57,14 @@ class CostTable:
         Whether features are found by name; otherwise by the order of the columns.
     each : float, default=None
         One price for every feature of whatever data come; see `CostTable.uniform`.
+    exchange : mapping of str to float, default={}
+        What a unit of each currency is worth in `unit`. Required for all currencies that prices have.
+    row_prices : mapping of str to LinearPrice, default={}
+        The prices that depend on the row, by acquisition. Filled in from `prices`.
+    amounts : mapping of str to mapping, default={}
+        The amounts in each currency, by acquisition. Filled in from `prices`.
+    upper : mapping of str to float, default={}
+        For prices that were measured on training rows, their upper quantile: what `strict=True` decides by.
 
     Examples
     --------
@@ -69,16 +81,23 @@ class CostTable:
     unit: str = "units"
     named: bool = True
     each: float | None = None
+    exchange: Mapping[str, float] = field(default_factory=dict)
+    row_prices: Mapping[str, RowPrice] = field(default_factory=dict)
+    amounts: Mapping[str, Mapping[str, float | RowPrice]] = field(default_factory=dict)
+    upper: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        prices = {str(a): _price(f"the price of {a!r}", p) for a, p in dict(self.prices).items()}
+        given = {**dict(self.prices), **dict(self.row_prices), **dict(self.amounts)}
+        exchange, prices, rules, amounts = currencies.read_prices(given, self.exchange)
+        upper = {str(a): checked_price(f"the upper price of {a!r}", p) for a, p in dict(self.upper).items()}
+        upper = {a: p for a, p in upper.items() if a in prices and a not in rules}
         features = tuple(str(f) for f in self.features)
         if len(set(features)) < len(features):
             twice = sorted(f for f, n in Counter(features).items() if n > 1)
             raise ValueError(f"A feature is priced once, but {_some(twice)} stands twice. Remove the second line.")
-        given = {str(f): _names(f, a) for f, a in dict(self.needs).items()}
-        _same_features(features, given)
-        needs = {f: tuple(dict.fromkeys(str(a) for a in given[f])) for f in features}
+        wants = {str(f): _names(f, a) for f, a in dict(self.needs).items()}
+        _same_features(features, wants)
+        needs = {f: tuple(dict.fromkeys(str(a) for a in wants[f])) for f in features}
         for feature, wanted in needs.items():
             unknown = [a for a in wanted if a not in prices]
             if unknown:
@@ -87,12 +106,18 @@ class CostTable:
                 )
         evaluation: float | tuple[float, ...]
         if np.ndim(self.evaluation) == 0:
-            evaluation = _price("the price of an evaluation", self.evaluation)
+            evaluation = checked_price("the price of an evaluation", self.evaluation)
         else:
-            evaluation = tuple(_price("the price of an evaluation", e) for e in np.asarray(self.evaluation))
+            evaluation = tuple(checked_price("the price of an evaluation", e) for e in np.asarray(self.evaluation))
+        check_row_prices(needs, rules)
         for name, value in (("features", features), ("needs", MappingProxyType(needs))):
             object.__setattr__(self, name, value)
-        object.__setattr__(self, "prices", MappingProxyType(prices))
+        own = (prices, exchange, rules, amounts, upper)
+        tables: dict[str, dict[str, Any]] = dict(zip(("prices", "exchange", "row_prices", "amounts", "upper"), own))
+        for name, table in tables.items():
+            object.__setattr__(self, name, MappingProxyType(table))
+        if exchange and self.unit == "units":
+            object.__setattr__(self, "unit", next((c for c, rate in exchange.items() if rate == 1.0), "units"))
         object.__setattr__(self, "evaluation", evaluation)
 
     # ---- making one -------------------------------------------------------------------------------------------
@@ -100,12 +125,14 @@ class CostTable:
     @classmethod
     def per_feature(
         cls,
-        prices: Mapping[str, float] | ArrayLike,
+        prices: Mapping[str, Any] | ArrayLike,
         *,
         evaluation: float | Sequence[float] = 0.0,
         unit: str = "units",
+        exchange: Mapping[str, float] | None = None,
     ) -> CostTable:
-        """One price per feature: a dict of names, or an array in the order of the columns."""
+        """One price per feature: a dict of names, or an array in the order of the columns. A feature on which the price
+        of another depends is needed by that other."""
         named = hasattr(prices, "items")
         if named:
             table = {str(name): price for name, price in prices.items()}  # type: ignore[union-attr]
@@ -113,32 +140,46 @@ class CostTable:
             table = {f"x{i}": price for i, price in enumerate(np.asarray(prices).ravel())}
         return cls(
             features=tuple(table),
-            needs={f: (f,) for f in table},
+            needs=with_price_needs({f: (f,) for f in table}, table),
             prices=table,
             evaluation=evaluation,  # type: ignore[arg-type]
             unit=unit,
             named=named,
+            exchange=exchange or {},
         )
 
     @classmethod
     def uniform(cls, price: float = 1.0, *, evaluation: float = 0.0, unit: str = "features") -> CostTable:
         """The same price for every feature; it sizes itself to the data at fit."""
-        _price("the uniform price", price)
+        checked_price("the uniform price", price)
         return cls(features=(), needs={}, prices={}, evaluation=evaluation, unit=unit, each=price)
 
     @classmethod
-    def from_csv(cls, path: str | Path, *, evaluation: float = 0.0, unit: str = "units") -> CostTable:
-        """Read `feature,cost[,group,group_cost]`; with a group, `cost` is the price beyond the group's own."""
-        return cls(**files.from_records(files.read_csv(path), str(path)), evaluation=evaluation, unit=unit)
+    def from_csv(
+        cls,
+        path: str | Path,
+        *,
+        evaluation: float = 0.0,
+        unit: str = "units",
+        exchange: Mapping[str, float] | None = None,
+    ) -> CostTable:
+        """Read `feature,cost[,group,group_cost]`; with a group, `cost` is the price beyond the group's own. A cost is a
+        number, `0.01 + 2e-5*tokens`, or `usd: 800; minutes: 45` with an `exchange`."""
+        fields = files.from_records(files.read_csv(path), str(path))
+        return cls(**fields, evaluation=evaluation, unit=unit, exchange=exchange or {})
 
     @classmethod
-    def from_frame(cls, frame: Any, *, evaluation: float = 0.0, unit: str = "units") -> CostTable:
+    def from_frame(
+        cls, frame: Any, *, evaluation: float = 0.0, unit: str = "units", exchange: Mapping[str, float] | None = None
+    ) -> CostTable:
         """Read a dataframe (pandas, polars, pyarrow) with the columns of `from_csv`."""
-        return cls(**files.from_records(files.read_frame(frame), "the frame"), evaluation=evaluation, unit=unit)
+        fields = files.from_records(files.read_frame(frame), "the frame")
+        return cls(**fields, evaluation=evaluation, unit=unit, exchange=exchange or {})
 
     @classmethod
     def from_toml(cls, path: str | Path) -> CostTable:
-        """Read `unit`, `evaluation`, the `[acquisitions]` price table and `[features]`: what each needs."""
+        """Read `unit`, `evaluation`, the `[acquisitions]` price table, `[features]`: what each needs, and `[exchange]`,
+        if prices have currencies."""
         return cls(**files.read_toml(path))
 
     @classmethod
@@ -166,6 +207,8 @@ class CostTable:
             "unit": self.unit,
             "named": self.named,
             "each": self.each,
+            **currencies.as_plain(self.exchange, self.row_prices, self.amounts),
+            **({"upper": dict(self.upper)} if self.upper else {}),
         }
 
     def to_toml(self, path: str | Path) -> None:
@@ -197,10 +240,27 @@ class CostTable:
 
     @property
     def _key(self) -> tuple[Any, ...]:
-        prices, needs = tuple(self.prices.items()), tuple(self.needs[f] for f in self.features)
-        return (self.features, needs, prices, self.evaluation, self.unit, self.named, self.each)
+        prices, needs = tuple(self.specs.items()), tuple(self.needs[f] for f in self.features)
+        prices = tuple((a, tuple(p.items()) if isinstance(p, Mapping) else p) for a, p in prices)
+        exchange = tuple(self.exchange.items())
+        return (
+            self.features,
+            needs,
+            prices,
+            self.evaluation,
+            self.unit,
+            self.named,
+            self.each,
+            exchange,
+            *self.upper.items(),
+        )
 
     # ---- asking it --------------------------------------------------------------------------------------------
+
+    @property
+    def specs(self) -> dict[str, Any]:
+        """The price of each acquisition as the user gives it: a number, a price by row, or amounts by currency."""
+        return {a: self.amounts.get(a, self.row_prices.get(a, p)) for a, p in self.prices.items()}
 
     @property
     def acquisitions(self) -> tuple[str, ...]:
@@ -260,17 +320,28 @@ class CostTable:
             self._mask_of(feature)
         needs = {f: self.needs[f] for f in kept}
         wanted = {a for acquisitions in needs.values() for a in acquisitions}
-        return replace(self, features=kept, needs=needs, prices={a: p for a, p in self.prices.items() if a in wanted})
+        prices = {a: p for a, p in self.specs.items() if a in wanted}
+        return replace(self, features=kept, needs=needs, prices=prices, row_prices={}, amounts={})
 
     def scaled(self, factor: float) -> CostTable:
         """All prices times a factor: another unit."""
         evaluation = tuple(e * factor for e in self.evaluation) if isinstance(self.evaluation, tuple) else None
         return replace(
             self,
-            prices={a: p * factor for a, p in self.prices.items()},
+            **currencies.scaled(self.specs, self.exchange, factor),
+            upper={a: p * factor for a, p in self.upper.items()},
             evaluation=self.evaluation * factor if evaluation is None else evaluation,  # type: ignore[operator]
             each=None if self.each is None else self.each * factor,
         )
+
+    def changed(self, change: Callable[[RowPrice], RowPrice]) -> CostTable:
+        """The table with a change of every price that depends on the row."""
+        return replace(self, prices=currencies.mapped(self.specs, change), row_prices={}, amounts={})
+
+    def cautious(self) -> CostTable:
+        """The table with the upper quantile of each measured price in its place."""
+        prices = currencies.mapped(self.specs | dict(self.upper), lambda price: price.cautious())
+        return replace(self, prices=prices, row_prices={}, amounts={}, upper={})
 
     def bind(self, columns: Sequence[str] | SupportsIndex) -> CostTable:
         """The table in the order of a data set's columns (their names, or their number); refuses a mismatch."""
@@ -380,35 +451,27 @@ class CostTable:
             a: new
             for old, new in zip(self.features, names)
             for a in self.needs[old]
-            if self.needs[old] == (old,) == (a,)
+            if a == old and (self.needs[old] == (old,) or self.row_prices)
         }
         taken = set(self.prices) - set(own)
         clash = [name for name in own.values() if name in taken]
         if clash:
             raise ValueError(f"The column {clash[0]!r} has the name of a shared acquisition. Rename one of them.")
+        renamed = currencies.renamed(self.specs, dict(zip(self.features, names)))
         return replace(
             self,
             features=names,
             needs={new: tuple(own.get(a, a) for a in self.needs[old]) for old, new in zip(self.features, names)},
-            prices={own.get(a, a): p for a, p in self.prices.items()},
+            prices={own.get(a, a): p for a, p in renamed.items()},
+            row_prices={},
+            amounts={},
+            upper={own.get(a, a): p for a, p in self.upper.items()},
             named=True,
         )
 
 
 def _rebuild(fields: dict[str, Any]) -> CostTable:
     return CostTable(**fields)
-
-
-def _price(what: str, price: Any) -> float:
-    try:
-        number = float(price)
-    except OverflowError:
-        number = math.inf
-    except (TypeError, ValueError):
-        raise ValueError(f"{what} must be a number, got {price!r}.") from None
-    if not (math.isfinite(number) and number >= 0):
-        raise ValueError(f"{what} must be finite and not negative, got {number:g}. Give its real price.")
-    return number
 
 
 def _names(feature: str, needs: Any) -> tuple[str, ...]:

@@ -33,6 +33,9 @@ def fingerprint(job: Job, swept: Iterable[str]) -> dict[str, str]:
     for what, data in (("train", job.train), ("validation", job.validation), ("test", job.test)):
         for part, values in zip(("X", "y", "qid"), data or (None, None, None)):
             found[f"{part} of {what}"] = digest(values)
+    for what, prices in job.prices.items():
+        whole = {name: prices[name] for name in prices} if isinstance(prices, Mapping) else {"": prices}
+        found |= {f"prices of {what} {name}".rstrip(): digest(values) for name, values in whole.items()}
     return found
 
 

@@ -37,6 +37,7 @@ class Job:
     whole: Any = None
     folds: tuple[Fold, ...] = ()
     parts: tuple[Job, ...] = ()
+    prices: Mapping[str, Any] = field(default_factory=dict)
 
     def prepared(self, swept: Mapping[str, Any]) -> Job:
         """With the data in bins, query ids and validation data for fits that take them."""
@@ -44,6 +45,8 @@ class Job:
         if hasattr(self.model, "prepare") and "max_bins" not in swept:
             given["binned"] = self.model.prepare(self.train[0])
         by_query = "qid" in signature(self.model.fit).parameters
+        if "train" in self.prices:
+            given["prices"] = self.prices["train"]
         if by_query and self.train[2] is not None:
             given["qid"] = self.train[2]
         if getattr(self.model, "n_iter_no_change", None) is not None and self.validation is not None:
@@ -61,7 +64,9 @@ class Job:
             (_safe_indexing(X, rows), np.asarray(y)[rows], None if qid is None else np.asarray(qid)[rows])
             for (X, y, qid), rows in ((self.train, fit), (self.train, score))
         )
-        return replace(self, train=train, validation=validation, test=None, folds=(), parts=())
+        paid = self.prices.get("train")
+        prices = {} if paid is None else {"train": _rows_of(paid, fit), "validation": _rows_of(paid, score)}
+        return replace(self, train=train, validation=validation, test=None, folds=(), parts=(), prices=prices)
 
     def point(self, params: Mapping[str, Any]) -> Point:
         """Fit and measure one model."""
@@ -134,7 +139,16 @@ class Job:
             output = model.decision_function(X)
         else:
             output = model.predict(X, **by_query)
-        return np.asarray(output), model.predict_cost(X, **by_query)
+        name = "validation" if data is self.validation else "test" if data is self.test else ""
+        paid = {"prices": self.prices[name]} if name in self.prices else {}
+        return np.asarray(output), model.predict_cost(X, **by_query, **paid)
+
+
+def _rows_of(prices: Any, rows: np.ndarray) -> Any:
+    """The measured prices of some rows."""
+    if isinstance(prices, Mapping):
+        return {name: np.asarray(values)[rows] for name, values in prices.items()}
+    return _safe_indexing(prices, rows)
 
 
 def _with_all_classes(values: np.ndarray, known: np.ndarray, classes: np.ndarray) -> np.ndarray:

@@ -8,7 +8,9 @@ import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing, nullcontext
+from dataclasses import replace
 from functools import cache, partial
+from inspect import signature
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -58,6 +60,7 @@ def frontier(
     backend: Any = None,
     refine: int = 0,
     cv: int | None = None,
+    prices: Any = None,
 ) -> Frontier:
     """Sweep a model over a grid of settings and measure each on validation rows, or by cross-validation.
 
@@ -93,6 +96,9 @@ def frontier(
     cv : int or None, default=None
         Divide the training rows into this many folds, 2 or more: each setting is measured on out-of-fold predictions
         and fitted again on all rows. Classes keep their shares, queries stay whole.
+    prices : array or frame, or mapping of str to these, default=None
+        Measured prices of the training rows, as `fit` takes them; or those of several data sets, as in
+        `{"train": P, "validation": Q}`. The cost of a data set with prices is what its rows really paid.
 
     Returns
     -------
@@ -109,7 +115,7 @@ def frontier(
     2
     """
     _check_arguments(n_jobs, backend, refine)
-    job = _job(model, train, validation, test, metric, cv)
+    job = replace(_job(model, train, validation, test, metric, cv), prices=_prices(model, prices))
     if backend is not None and is_remote(job.train[0]):
         raise ValueError("Each worker of a sweep gets all rows: give train as arrays. Or sweep without a backend.")
     combinations = _combinations(model, grid, job.train[1])
@@ -160,6 +166,22 @@ def _front(done: tuple[Point, ...], job: Job, name: str | None, complete: bool) 
     constant = baseline(done[0], job) if done else None
     offer, rows = _offer(done, job, constant), _held_out(done, job)
     return Frontier(done, job.metric, unit, name or type(job.model).__name__, complete, offer, rows, constant)
+
+
+def _prices(model: Any, prices: Any) -> dict[str, Any]:
+    """Measured prices by the name of the data set."""
+    if prices is None:
+        return {}
+    is_named = isinstance(prices, Mapping) and set(prices) <= {"train", "validation", "test"}
+    found = dict(prices) if is_named else {"train": prices}
+    for name in found:
+        method = model.fit if name == "train" else model.predict_cost
+        if "prices" not in signature(method).parameters:
+            raise ValueError(
+                f"{type(model).__name__}.{method.__name__} takes no measured prices. Sweep a greedy miser, or price by "
+                "the means."
+            )
+    return found
 
 
 def _held_out(points: Sequence[Point], job: Job) -> Any:

@@ -12,12 +12,14 @@ from miserly.plan._lazy_rule import Lazy
 from miserly.plan._links import labels as labels
 from miserly.plan._links import probabilities as probabilities
 from miserly.plan._links import sigmoid as sigmoid
+from miserly.plan._measured import measured_prices as measured_prices
 from miserly.plan._menu import Choice as Choice
 from miserly.plan._menu import Menu, load_menu
 from miserly.plan._mistakes import as_error_costs as as_error_costs
 from miserly.plan._mistakes import least_expected as least_expected
 from miserly.plan._node import EXIT, Gate, Node
 from miserly.plan._pictures import draw as draw
+from miserly.plan._plan import Budget as Budget
 from miserly.plan._plan import Charge as Charge
 from miserly.plan._plan import Plan
 from miserly.plan._policy import PolicyPlan

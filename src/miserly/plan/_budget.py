@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from miserly.costs import Account
+from miserly.costs import Account, Ledger
 
 if TYPE_CHECKING:
     from miserly.plan._program import Program
@@ -18,11 +18,11 @@ WHOLE, PART, SKIP, LEAVE = range(4)  # a row buys all, buys what fits, skips the
 
 
 def buy_sets(
-    program: Program, first: int, end: int, account: Account, budget: float, is_whole: bool
+    program: Program, ledger: Ledger, first: int, end: int, account: Account, budget: float, is_whole: bool
 ) -> tuple[Account, int]:
     """The account after the nodes from `first` to before `end`, of which none but the first is priced for itself, and
     which of the four outcomes it is. `is_whole` nodes are not bought in part."""
-    plan, ledger = program.plan, program.ledger
+    plan = program.plan
     acquisitions = evaluated = 0
     for k in range(first, end):
         bought, used = plan.tables.purchase(k)

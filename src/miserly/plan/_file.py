@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 
 FORMAT = "miserly-plan"
 # 2: means, unavailable features, learned gates; 3: certificates and costs of mistakes; 4: profiles; 5: lazy, more links
-VERSION = 5
+# 6: prices by row and in currencies
+VERSION = 6
+PLAIN_VERSION = 5  # of plans whose prices are one number each
 RULE_TYPES = Trees.array_types
 NODE_PARTS = ("learners", "weights", "bias", "scale", "offset", "routing")
 
@@ -173,7 +175,7 @@ def write_plan(plan: Plan, file: Any) -> None:
     nodes = plan.nodes
     header = _Header(
         format=FORMAT,
-        version=VERSION,
+        version=VERSION if plan.costs.row_prices or plan.costs.exchange or plan.costs.upper else PLAIN_VERSION,
         costs=plan.costs.to_dict(),
         dictionary=plan.dictionary.kind,
         nodes=[_node_header(node) for node in nodes],

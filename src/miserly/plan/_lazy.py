@@ -12,15 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly._typing import Array, Floats
-from miserly.costs import set_bits
+from miserly.costs import RowAccounts, set_bits
 from miserly.kernels import lazy as kernels
 from miserly.kernels.threads import in_blocks
 from miserly.plan._dictionary import Trees
 from miserly.plan._lazy_rule import Lazy
 from miserly.plan._lazy_walk import LazyListWalk, LazyWalk
+from miserly.plan._measured import repriced
 from miserly.plan._node import EXIT, Node
-from miserly.plan._plan import Charge, Plan, _limit
-from miserly.plan._policy import costs_of
+from miserly.plan._plan import Budget, Charge, Plan
+from miserly.plan._policy import accounts_of, number_only, refuse_row_prices
 from miserly.plan._run import Run
 from miserly.plan._validation import as_matrix, query_numbers
 
@@ -97,6 +98,7 @@ class LazyPlan(Plan):
 
     def _check(self) -> None:
         super()._check()
+        refuse_row_prices(self)
         if self.laziness is None or not isinstance(self.dictionary, Trees) or len(self.nodes) > 1:
             raise ValueError("A lazy plan has a rule (laziness) and one node of trees.")
         if any(n.combine != "replace" or not n.is_direct or n.gate.kind != "open" for n in self.nodes):
@@ -202,9 +204,10 @@ class LazyPlan(Plan):
         self,
         X: Any,
         qid: Any = None,
-        budget: float | None = None,
+        budget: Budget = None,
         charge: Charge | None = None,
         confidence: float | None = None,
+        strict: bool = False,
     ) -> Run:
         """Scores, costs and the reason to stop of every row. What does not fit the budget is skipped.
 
@@ -220,11 +223,15 @@ class LazyPlan(Plan):
             Rows pay for what they buy.
         confidence : float, optional
             Rows stop when their most probable class has this probability.
+        strict : bool, default=False
+            Whether the upper quantile of a measured price has to fit the budget, not only its estimate.
         """
         if confidence is not None:
-            return self.stopping(confidence).run(X, qid, budget)
+            return self.stopping(confidence).run(X, qid, budget, strict=strict)
+        if strict and budget is not None:
+            return repriced(self, self.tables.cautious.run(X, qid, budget), X)
         matrix = as_matrix(X, self.costs.features, self.costs.named, self.schema)
-        return self.run_all(matrix, query_numbers(qid, len(matrix)), _limit(budget))[0]
+        return self.run_all(matrix, query_numbers(qid, len(matrix)), _one_cap(budget))[0]
 
     def run_all(
         self, X: Array, query: Array, budget: float = math.inf, steps: int = ALL_STEPS
@@ -237,7 +244,8 @@ class LazyPlan(Plan):
         blocked, nowhere = np.zeros(n, bool), np.zeros(n, np.int64)
         owned = np.zeros((n, len(self.costs.acquisitions)), bool)
         if paid > budget:
-            return Run(score, score.copy(), np.zeros(n), nowhere, np.full((n, 1), EXIT), ~blocked), n_open
+            run = Run(score, score.copy(), np.zeros(n), nowhere, np.full((n, 1), EXIT), ~blocked)
+            return run.with_accounts(RowAccounts(self.tables.ledger, n)), n_open
         limits = (budget, paid, rule.confidence, self.link_number)
         first, results = self.at_first, (steps, owned, score, blocked, n_open)
         if rule.keep == "order":
@@ -247,9 +255,9 @@ class LazyPlan(Plan):
             in_blocks(len(lists), lambda a, b: self._run_lists(X, lists[a:b], limits, rule.k, results))
         else:
             in_blocks(n, lambda a, b: kernels.run_rows(X, a, b, self.model, limits, *first, *results))
-        cost, z = costs_of(self, owned, self.evaluated), score * self._scale + self._offset
+        accounts, z = accounts_of(self, owned, self.evaluated), score * self._scale + self._offset
         exits = np.full((n, 1), 0 if self.nodes else EXIT, np.int64)
-        return Run(score, z, cost, nowhere, exits, blocked), n_open
+        return Run(score, z, accounts.totals(), nowhere, exits, blocked).with_accounts(accounts), n_open
 
     def _run_lists(self, X: Array, lists: Sequence[Array], limits: Any, k: int, results: Any) -> None:
         for rows in lists:
@@ -263,25 +271,25 @@ class LazyPlan(Plan):
 
     def start(
         self,
-        budget: float | None = None,
+        budget: Budget = None,
         given: Mapping[str, float] | None = None,
         without: Sequence[str] = (),
         owned: Sequence[str] = (),
     ) -> LazyWalk:
         """Begin one row, from any state: values of any features may be `given`, nobody pays for acquisitions that are
         `owned`, and the walk never asks for those that it must do `without`."""
-        return LazyWalk(self, _limit(budget), given or {}, without, owned)
+        return LazyWalk(self, _one_cap(budget), given or {}, without, owned)
 
     def start_list(
         self,
         n_rows: int,
-        budget: float | None = None,
+        budget: Budget = None,
         given: Sequence[Mapping[str, float]] | None = None,
         without: Sequence[str] = (),
         owned: Sequence[Sequence[str]] | None = None,
     ) -> LazyListWalk:
         """Begin the documents of one query; the budget is for each document."""
-        return LazyListWalk(self, given or [{}] * n_rows, _limit(budget), without, owned)
+        return LazyListWalk(self, given or [{}] * n_rows, _one_cap(budget), without, owned)
 
     def stages(self, X: Any, qid: Any = None) -> Iterator[Run]:
         """The state of all rows after each number of purchases, until nobody buys any more."""
@@ -369,3 +377,7 @@ def _wide(given: Floats | None, node: Node, n_outputs: int, default: float) -> F
 
 def _edges(step: Any) -> tuple[Array, Array, Array, Array]:
     return step.learners, step.pointer, step.column, step.weight
+
+
+def _one_cap(budget: Budget) -> float:
+    return math.inf if budget is None else number_only(budget)

@@ -191,7 +191,7 @@ class LazyListWalk(ListWalk):
     def add(
         self,
         plan: LazyPlan,  # type: ignore[override]
-        budget: float,
+        budget: Any,
         given: Mapping[str, float],
         without: Iterable[str],
         owned: Iterable[str],

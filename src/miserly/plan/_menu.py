@@ -18,11 +18,13 @@ from numpy.typing import NDArray
 
 from miserly import _display
 from miserly._typing import Array, Floats, Rows
+from miserly.costs import Caps, read_budget, tighter, worth
 from miserly.plan import _menu_file
 from miserly.plan._certificate import Figure
 from miserly.plan._contributions import Contributions, joined_rows
 from miserly.plan._frozen import Frozen, frozen
-from miserly.plan._plan import Plan
+from miserly.plan._measured import measured_prices, really_paid
+from miserly.plan._plan import Budget, Plan
 from miserly.plan._profile import Promise
 from miserly.plan._reprice import Repricing, repriced_menu, shares_bought
 from miserly.plan._run import Run
@@ -38,7 +40,7 @@ class Choice(NamedTuple):
 
     number: int
     plan: Plan
-    cap: float
+    cap: Any
     quality: float
     cost: float
 
@@ -260,13 +262,18 @@ class Menu(Frozen):
         """The classes that all plans answer with, if they do."""
         return self.plans[0].classes
 
-    def choose(self, budget: float | None = None, mean_budget: float | None = None) -> Choice:
-        """The plan that is best on validation rows under a hard cap per row, within a mean, or without any limit.
+    def choose(self, budget: Budget = None, mean_budget: float | None = None) -> Choice:
+        """The plan that is best on validation rows under a hard cap per row, within a mean, or without any limit. Caps
+        by currency choose as what they are worth together does, and are kept all the same.
 
         More money never gives a plan that was worse on validation rows: a larger budget may still run a plan under a
         smaller cap. Where nothing fits, the cheapest plan is taken, under the cap.
         """
-        cap, mean = _number(budget), _number(mean_budget)
+        limit = read_budget(budget, self.costs.exchange, self.costs.unit)
+        if isinstance(limit, Caps):
+            chosen = self.choose(worth(limit, self.costs.exchange), mean_budget)
+            return chosen._replace(cap=tighter(chosen.cap, limit))
+        cap, mean = limit, _number(mean_budget)
         allowed = (self.caps <= cap) | (self._most_paid[:, None] <= np.minimum(cap, self.caps))
         allowed &= self.cost <= mean
         if not allowed.any():
@@ -334,9 +341,20 @@ class Menu(Frozen):
         """Raw scores; arguments as in `predict`."""
         return self._answers(X, lambda plan, run: run.score[:, 0] if run.score.shape[1] == 1 else run.score, **how)
 
-    def predict_cost(self, X: Any, **how: Any) -> Floats:
-        """What each row pays; arguments as in `predict`."""
-        return self._answers(X, lambda plan, run: run.cost, **how)
+    def predict_cost(self, X: Any, *, prices: Any = None, **how: Any) -> Floats:
+        """What each row pays; arguments as in `predict`. With measured `prices`, as in `Plan.predict_cost`, what each
+        row really paid for what it bought."""
+        if prices is None:
+            return self._answers(X, lambda plan, run: run.cost, **how)
+        first = self.plans[0]
+        matrix = as_matrix(X, first.costs.features, first.costs.named, first.schema)
+        named = measured_prices(first.costs, prices, len(matrix)).items()
+        measured = {first.costs.acquisitions[a]: values for a, values in named}
+
+        def paid(plan: Plan, run: Run, rows: Rows) -> Floats:
+            return really_paid(plan, run, matrix[rows], {a: values[rows] for a, values in measured.items()})
+
+        return self._answers_by_row(X, paid, **how)
 
     def contributions(self, X: Any, qid: Any = None, **how: Any) -> Contributions:
         """What each purchase moved the scores, and what it cost, by the plans that the budget chooses; see
@@ -349,13 +367,19 @@ class Menu(Frozen):
         ]
         return joined_rows(found, [rows for rows, _, _ in parts])
 
-    def _answers(self, X: Any, read: Callable[[Plan, Run], Array], qid: Any = None, **how: Any) -> Array:
+    def _answers(self, X: Any, read: Callable[[Plan, Run], Array], **how: Any) -> Array:
+        return self._answers_by_row(X, lambda plan, run, rows: read(plan, run), **how)
+
+    def _answers_by_row(
+        self, X: Any, read: Callable[[Plan, Run, Rows], Array], qid: Any = None, strict: bool = False, **how: Any
+    ) -> Array:
         first = self.plans[0]
         matrix = as_matrix(X, first.costs.features, first.costs.named, first.schema)
         query = None if qid is None else np.asarray(qid)
         out: Array | None = None
         for rows, plan, cap in self._parts(matrix, **how):
-            part = read(plan, plan.run(matrix[rows], None if query is None else query[rows], cap))
+            run = plan.run(matrix[rows], None if query is None else query[rows], cap, strict=strict)
+            part = read(plan, run, rows)
             if out is None:
                 out = np.empty((len(matrix), *part.shape[1:]), part.dtype)
             out[rows] = part
@@ -365,11 +389,11 @@ class Menu(Frozen):
     def _parts(
         self,
         X: Array,
-        budget: float | None = None,
+        budget: Budget = None,
         mean_budget: float | None = None,
         mix: bool = False,
         key: Any = None,
-    ) -> Iterator[tuple[Rows, Plan, float]]:
+    ) -> Iterator[tuple[Rows, Plan, Any]]:
         """Which rows go through which plan, under which cap."""
         everyone = np.arange(len(X))
         if not mix:
@@ -386,7 +410,7 @@ class Menu(Frozen):
 
     def start(
         self,
-        budget: float | None = None,
+        budget: Budget = None,
         given: Mapping[str, float] | None = None,
         without: Sequence[str] = (),
         owned: Sequence[str] = (),
@@ -414,7 +438,7 @@ class Menu(Frozen):
             chosen = self.choose(budget, mean_budget)
         return chosen.plan.start(chosen.cap, given, without, owned)
 
-    def start_list(self, n_rows: int, budget: float | None = None, **how: Any) -> ListWalk:
+    def start_list(self, n_rows: int, budget: Budget = None, **how: Any) -> ListWalk:
         """Begin the documents of one query, with the plan that the budget chooses; see `Plan.start_list`."""
         chosen = self.choose(budget)
         return chosen.plan.start_list(n_rows, chosen.cap, **how)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly import _display
-from miserly.costs import CostTable
+from miserly.costs import ROUNDS, Caps, CostTable, read_budget
 from miserly.plan import _describe as describe
 from miserly.plan import _file as file
 from miserly.plan import _links as links
@@ -23,6 +23,7 @@ from miserly.plan._contributions import Contributions, contributions
 from miserly.plan._dictionary import Dictionary, Trees
 from miserly.plan._frozen import Frozen, frozen, known
 from miserly.plan._lightgbm_text import to_lightgbm
+from miserly.plan._measured import really_paid, repriced, spending
 from miserly.plan._mistakes import as_error_costs, least_expected
 from miserly.plan._node import EXIT, Gate, Node
 from miserly.plan._onnx_model import to_onnx
@@ -31,6 +32,7 @@ from miserly.plan._profile import Promise, TrainingProfile
 from miserly.plan._reprice import new_costs
 from miserly.plan._rule import n_inputs
 from miserly.plan._run import Run, run, stages
+from miserly.plan._run_rows import run_rows
 from miserly.plan._shortcut import brief
 from miserly.plan._tables import PlanTables
 from miserly.plan._truncate import truncated
@@ -39,6 +41,7 @@ from miserly.plan._walk import ListWalk, Walk
 from miserly.schema import Schema
 
 Charge = Literal["learner", "path"]
+Budget = float | Mapping[str, float] | Caps | None
 LOG_LARGEST = math.log(np.finfo(np.float64).max)
 
 
@@ -89,7 +92,7 @@ class Plan(Frozen):
     Examples
     --------
     >>> import numpy as np
-    >>> from miserly.costs import CostTable
+    >>> from miserly.costs import ROUNDS, Caps, CostTable, read_budget
     >>> from miserly.plan import Node, Plan, RawFeatures
     >>> costs = CostTable.per_feature({"age": 1.0, "crp": 12.5})
     >>> plan = Plan(costs, RawFeatures([0, 1]), (Node([0, 1], [0.1, 1.0]),), [0.0], means=[40.0, 2.0])
@@ -187,6 +190,9 @@ class Plan(Frozen):
         unknown = [name for name in self.unavailable if name not in self.costs.needs]
         if unknown:
             raise ValueError(f"The plan knows no feature {unknown[0]!r} that could be unavailable.")
+        lost = [f for rule in self.costs.row_prices.values() for f in rule.features if f in self.unavailable]
+        if lost:
+            raise ValueError(f"A price depends on {lost[0]!r}, which is unavailable. Give the acquisition a number.")
         prices = [*self.costs.prices.values(), *self.costs.evaluation_prices(n_learners)]
         if not math.isfinite(len(prices) * max(prices, default=0.0)):
             raise ValueError("All prices together are more than a number can hold.")
@@ -212,9 +218,10 @@ class Plan(Frozen):
         self,
         X: Any,
         qid: Any = None,
-        budget: float | None = None,
+        budget: Budget = None,
         charge: Charge | None = None,
         confidence: float | None = None,
+        strict: bool = False,
     ) -> Run:
         """Scores, costs and exits of every row.
 
@@ -224,36 +231,48 @@ class Plan(Frozen):
             The values; a row reads only those that it pays for.
         qid : array, optional
             The query of each row, for gates that compare documents.
-        budget : float, optional
-            The most that a row may pay. What does not fit is skipped, and the row goes on with what fits.
+        budget : float or mapping of str to float, optional
+            The most that a row may pay, in all or of each currency and of `rounds`. What does not fit is skipped, and
+            the row goes on with what fits. Of prices that were measured the estimate counts.
         charge : {"learner", "path"}, optional
             Instead of the plan's own.
         confidence : float, optional
             Rows stop before the next purchase once their most probable class has this probability.
+        strict : bool, default=False
+            Whether the upper quantile of a measured price has to fit the budget, not only its estimate.
         """
         if confidence is not None:
-            return self.stopping(confidence).run(X, qid, budget, charge)
+            return self.stopping(confidence).run(X, qid, budget, charge, strict=strict)
+        if strict and budget is not None:
+            return repriced(self, self.tables.cautious.run(X, qid, budget, charge), X)
         matrix = as_matrix(X, self.costs.features, self.costs.named, self.schema)
         charge = charge or self.charge
         known("charge", charge, Charge)
         query = query_numbers(qid, len(matrix))
-        shorter = brief(self, _limit(budget)) if charge == "learner" else None
+        limit = self._limit(budget)
+        if self.tables.row_prices is not None and limit != math.inf:
+            return run_rows(self if charge == self.charge else replace(self, charge=charge), matrix, query, limit)
+        shorter = brief(self, limit) if charge == "learner" else None
         if shorter is None:
-            return run(self, matrix, query, _limit(budget), charge)
+            return run(self, matrix, query, limit, charge)
         plan, last, stopped = shorter
         result = run(plan, matrix, query, math.inf, charge)
         exits, stops = np.full((len(matrix), 1), last, np.int64), np.full(len(matrix), stopped)
-        return replace(result, exit=exits, out_of_budget=stops)
+        return replace(result, exit=exits, out_of_budget=stops).with_accounts(result.accounts)
+
+    def _limit(self, budget: Any) -> float | Caps:
+        """A budget, checked: a number, or caps by currency."""
+        return read_budget(budget, self.costs.exchange, self.costs.unit)
 
     def score(
-        self, X: Any, qid: Any = None, budget: float | None = None, confidence: float | None = None
+        self, X: Any, qid: Any = None, budget: Budget = None, confidence: float | None = None, strict: bool = False
     ) -> NDArray[np.float64]:
         """Raw scores: one column squeezed to a vector, several as rows × outputs."""
         score = self._single(X) if qid is budget is confidence is None else None
-        score = self.run(X, qid, budget, confidence=confidence).score if score is None else score
+        score = self.run(X, qid, budget, confidence=confidence, strict=strict).score if score is None else score
         return score[:, 0] if score.shape[1] == 1 else score
 
-    def rank_score(self, X: Any, qid: Any = None, budget: float | None = None) -> NDArray[np.float64]:
+    def rank_score(self, X: Any, qid: Any = None, budget: Budget = None) -> NDArray[np.float64]:
         """Scores to rank by: rows that left at a lower tier stand below all others, each tier in its own order.
 
         One number for both, so scores that differ by less than about 1e-12 of themselves may tie.
@@ -266,21 +285,23 @@ class Plan(Frozen):
         return np.asarray(result.tier + 0.5 + np.copysign(within, score), np.float64)
 
     def predict(
-        self, X: Any, qid: Any = None, budget: float | None = None, confidence: float | None = None
+        self, X: Any, qid: Any = None, budget: Budget = None, confidence: float | None = None, strict: bool = False
     ) -> NDArray[Any]:
         """Labels, or numbers where there are no classes."""
-        return self.read(self._calibrated(X, qid, budget, confidence))
+        return self.read(self._calibrated(X, qid, budget, confidence, strict))
 
     def predict_proba(
-        self, X: Any, qid: Any = None, budget: float | None = None, confidence: float | None = None
+        self, X: Any, qid: Any = None, budget: Budget = None, confidence: float | None = None, strict: bool = False
     ) -> NDArray[np.float64]:
         """Probability of each class."""
-        return self.probabilities(self._calibrated(X, qid, budget, confidence))
+        return self.probabilities(self._calibrated(X, qid, budget, confidence, strict))
 
-    def _calibrated(self, X: Any, qid: Any, budget: float | None, confidence: float | None) -> NDArray[np.float64]:
+    def _calibrated(
+        self, X: Any, qid: Any, budget: Budget, confidence: float | None, strict: bool = False
+    ) -> NDArray[np.float64]:
         """The scores that predictions are read from."""
         z = self._single(X) if qid is budget is confidence is None else None
-        return self.run(X, qid, budget, confidence=confidence).z if z is None else z
+        return self.run(X, qid, budget, confidence=confidence, strict=strict).z if z is None else z
 
     def _single(self, X: Any) -> NDArray[np.float64] | None:
         """The scores of one row, if the plan is one of those that can do without a batch."""
@@ -291,12 +312,44 @@ class Plan(Frozen):
         self,
         X: Any,
         qid: Any = None,
-        budget: float | None = None,
+        budget: Budget = None,
         charge: Charge | None = None,
         confidence: float | None = None,
+        *,
+        prices: Any = None,
+        strict: bool = False,
+        currency: str | None = None,
     ) -> NDArray[np.float64]:
-        """What each row pays."""
-        return self.run(X, qid, budget, charge, confidence).cost
+        """What each row pays.
+
+        Parameters
+        ----------
+        X, qid, budget, charge, confidence, strict
+            As in `run`.
+        prices : frame, mapping or array of shape (n_rows, n_acquisitions), optional
+            What each acquisition really cost each row: by name, or in the order of `costs.acquisitions`. The rows buy
+            what they buy by the plan's own prices; the result is what they really paid.
+        currency : str, optional
+            Count only this currency, or the `"rounds"` of orders. By default everything, in the table's unit.
+        """
+        if currency is not None:
+            return spending(self, X, qid, budget, charge, confidence, currency)
+        run = self.run(X, qid, budget, charge, confidence, strict=strict)
+        return run.cost if prices is None else really_paid(self, run, X, prices)
+
+    def overrun(self, X: Any, prices: Any, budget: float, qid: Any = None, strict: bool = False) -> NDArray[np.float64]:
+        """How much more than the budget each row really pays, since the cap holds for estimates.
+
+        Parameters
+        ----------
+        X, qid, strict
+            As in `run`.
+        prices : frame, mapping or array of shape (n_rows, n_acquisitions)
+            What each acquisition really cost each row, as in `predict_cost`.
+        budget : float
+            The cap in the table's unit.
+        """
+        return np.maximum(0.0, self.predict_cost(X, qid, budget, prices=prices, strict=strict) - float(budget))
 
     def contributions(
         self, X: Any, qid: Any = None, budget: float | None = None, confidence: float | None = None
@@ -322,11 +375,17 @@ class Plan(Frozen):
         if confidence is not None:
             return self.stopping(confidence).contributions(X, qid, budget)
         matrix = as_matrix(X, self.costs.features, self.costs.named, self.schema)
-        return contributions(self, matrix, query_numbers(qid, len(matrix)), _limit(budget))
+        limit = self._limit(budget)
+        if isinstance(limit, Caps) or (self.tables.row_prices is not None and limit < math.inf):
+            raise ValueError(
+                "Contributions under caps by currency, or under a budget where prices depend on the row, are not "
+                "known. Leave the budget out."
+            )
+        return contributions(self, matrix, query_numbers(qid, len(matrix)), limit)
 
     def start(
         self,
-        budget: float | None = None,
+        budget: Budget = None,
         given: Mapping[str, float] | None = None,
         without: Sequence[str] = (),
         owned: Sequence[str] = (),
@@ -334,18 +393,18 @@ class Plan(Frozen):
         """Begin one row without its values: the walk says what it needs. Features that need nothing are `given`, and so
         are those of acquisitions that are `owned` already, for which nobody pays; the walk does `without` acquisitions
         that are known to be out of reach."""
-        return Walk(self, _limit(budget), given or {}, without, owned)
+        return Walk(self, self._limit(budget), given or {}, without, owned)
 
     def start_list(
         self,
         n_rows: int,
-        budget: float | None = None,
+        budget: Budget = None,
         given: Sequence[Mapping[str, float]] | None = None,
         without: Sequence[str] = (),
         owned: Sequence[Sequence[str]] | None = None,
     ) -> ListWalk:
         """Begin the documents of one query; the budget is for each document."""
-        return ListWalk(self, given or [{}] * n_rows, _limit(budget), without, owned)
+        return ListWalk(self, given or [{}] * n_rows, self._limit(budget), without, owned)
 
     def read(self, z: NDArray[np.float64]) -> NDArray[Any]:
         """Calibrated scores as labels, or as numbers."""
@@ -376,6 +435,11 @@ class Plan(Frozen):
         return PlanTables(self)
 
     @property
+    def currencies(self) -> tuple[str, ...]:
+        """What a budget may cap."""
+        return (*self.costs.exchange, ROUNDS, "total", self.costs.unit)
+
+    @property
     def n_outputs(self) -> int:
         """How many scores a row has."""
         return len(self.prior)
@@ -392,7 +456,10 @@ class Plan(Frozen):
         distinct = {self.dictionary.features_of(t).astype(np.int64).tobytes() for t in learners}
         looked_at = {int(f) for key in distinct for f in np.frombuffer(key, np.int64)}
         away = {self.tables.feature_numbers[name] for name in self.unavailable}
-        return tuple(sorted(looked_at.union(*(self.tables.rule_features(node) for node in self.nodes)) - away))
+        looked_at = looked_at.union(*(self.tables.rule_features(node) for node in self.nodes)) - away
+        if self.tables.row_prices is not None:
+            looked_at |= self.tables.row_prices.columns_for(self.tables.masks[f] for f in looked_at)
+        return tuple(sorted(looked_at))
 
     @cached_property
     def can_miss(self) -> bool:
@@ -538,7 +605,12 @@ class Plan(Frozen):
         """The plan without what a budget leaves out of it: it answers as `predict(budget=budget)` does."""
         if self.charge == "path":
             raise ValueError("Under charge='path' a budget is kept split by split. Use predict(X, budget=...).")
-        return replace(truncated(self, _limit(budget)), certificate=None, promise=None)
+        if self.tables.row_prices is not None:
+            raise ValueError("Prices depend on the row, and so does what fits a budget. Use predict(X, budget=...).")
+        limit = self._limit(budget)
+        if isinstance(limit, Caps):
+            raise ValueError("Caps by currency are kept order by order. Use predict(X, budget=...).")
+        return replace(truncated(self, limit), certificate=None, promise=None)
 
     # ---- words, pictures, files -------------------------------------------------------------------------------
 
@@ -586,11 +658,3 @@ class Plan(Frozen):
     def save(self, path: str | Path) -> None:
         """Write one file of JSON and raw arrays; the old file stays whole if anything goes wrong."""
         file.save_plan(self, path)
-
-
-def _limit(budget: float | None) -> float:
-    if budget is None:
-        return math.inf
-    if math.isnan(budget):
-        raise ValueError("The budget is not a number.")
-    return float(budget)

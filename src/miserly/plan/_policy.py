@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly._typing import Array, Bools, Floats
-from miserly.costs import set_bits
+from miserly.costs import Caps, RowAccounts, set_bits
 from miserly.kernels import policy as kernels
 from miserly.kernels.threads import in_blocks
 from miserly.plan._contributions import Contributions, policy_contributions
 from miserly.plan._dictionary import Trees
-from miserly.plan._plan import Charge, Plan
+from miserly.plan._measured import repriced
+from miserly.plan._plan import Budget, Charge, Plan
 from miserly.plan._policy_arrays import Policy
 from miserly.plan._policy_walk import PolicyListWalk, PolicyWalk
 from miserly.plan._run import Run
@@ -108,6 +109,7 @@ class PolicyPlan(Plan):
 
     def _check(self) -> None:
         super()._check()
+        refuse_row_prices(self)
         policy, n_used = self.policy, len(self.used_features)
         if policy is None or not isinstance(self.dictionary, Trees) or self.link not in LINKS or len(self.nodes) > 1:
             raise ValueError("A policy plan has a policy and one node of trees.")
@@ -172,9 +174,10 @@ class PolicyPlan(Plan):
         self,
         X: Any,
         qid: Any = None,
-        budget: float | None = None,
+        budget: Budget = None,
         charge: Charge | None = None,
         confidence: float | None = None,
+        strict: bool = False,
         **start: Any,
     ) -> Run:
         """Scores, costs and the reason to stop of every row. Candidates that do not fit the budget are skipped.
@@ -189,14 +192,18 @@ class PolicyPlan(Plan):
             The most that a row may pay.
         confidence : float, optional
             Rows stop when their most probable class has this probability.
+        strict : bool, default=False
+            Whether the upper quantile of a measured price has to fit the budget, not only its estimate.
         **start
             `known`, array of bool, rows × features: what is known at the start and not paid. `unavailable`: names of
             acquisitions that are never bought. `steps`: the most purchases of a row, a number or one per row.
         """
         if confidence is not None:
-            return self.stopping(confidence).run(X, qid, budget, charge, **start)
+            return self.stopping(confidence).run(X, qid, budget, charge, strict=strict, **start)
+        if strict and budget is not None:
+            return repriced(self, self.tables.cautious.run(X, qid, budget, **start), X)
         matrix = as_matrix(X, self.costs.features, self.costs.named, self.schema)
-        return self.walk_all(matrix, math.inf if budget is None else _not_nan(budget), **start)[0]
+        return self.walk_all(matrix, math.inf if budget is None else number_only(budget), **start)[0]
 
     def contributions(
         self, X: Any, qid: Any = None, budget: float | None = None, confidence: float | None = None
@@ -204,7 +211,7 @@ class PolicyPlan(Plan):
         if confidence is not None:
             return self.stopping(confidence).contributions(X, qid, budget)
         matrix = as_matrix(X, self.costs.features, self.costs.named, self.schema)
-        return policy_contributions(self, matrix, math.inf if budget is None else _not_nan(budget))
+        return policy_contributions(self, matrix, math.inf if budget is None else number_only(budget))
 
     def walk_all(
         self,
@@ -230,34 +237,36 @@ class PolicyPlan(Plan):
         if paid > budget:
             nothing = np.tile(self.prior, (n, 1))
             run = Run(nothing, nothing.copy(), np.zeros(n), *_nowhere(n), np.ones(n, bool))
+            run = run.with_accounts(RowAccounts(self.tables.ledger, n))
             return run, owns, _spread(knows, used, X.shape[1])
         limits = (policy.tradeoff, policy.confidence, budget, paid)
         results = (most, barred, before, knows, owns, score, z, blocked)
         in_blocks(n, lambda first, end: kernels.walk_rows(X, first, end, self.model, limits, *results))
-        cost = costs_of(self, owns & ~before, self.evaluated)
-        return Run(z, z.copy(), cost, *_nowhere(n, bool(self.nodes)), blocked), owns, _spread(knows, used, X.shape[1])
+        accounts = accounts_of(self, owns & ~before, self.evaluated)
+        run = Run(z, z.copy(), accounts.totals(), *_nowhere(n, bool(self.nodes)), blocked).with_accounts(accounts)
+        return run, owns, _spread(knows, used, X.shape[1])
 
     def start(
         self,
-        budget: float | None = None,
+        budget: Budget = None,
         given: Mapping[str, float] | None = None,
         without: Sequence[str] = (),
         owned: Sequence[str] = (),
     ) -> PolicyWalk:
         """Begin one row from any state: values of any features may be `given`, nobody pays for acquisitions that are
         `owned`, and the walk never asks for those that it must do `without`."""
-        return PolicyWalk(self, math.inf if budget is None else _not_nan(budget), given or {}, without, owned)
+        return PolicyWalk(self, math.inf if budget is None else number_only(budget), given or {}, without, owned)
 
     def start_list(
         self,
         n_rows: int,
-        budget: float | None = None,
+        budget: Budget = None,
         given: Sequence[Mapping[str, float]] | None = None,
         without: Sequence[str] = (),
         owned: Sequence[Sequence[str]] | None = None,
     ) -> PolicyListWalk:
         """Begin several rows, each on its own."""
-        limit = math.inf if budget is None else _not_nan(budget)
+        limit = math.inf if budget is None else number_only(budget)
         return PolicyListWalk(self, given or [{}] * n_rows, limit, without, owned)
 
     def stages(self, X: Any, qid: Any = None) -> Iterator[Run]:
@@ -292,14 +301,24 @@ class PolicyPlan(Plan):
         raise ValueError("A policy keeps a budget row by row. Use predict(X, budget=...).")
 
 
-def costs_of(plan: Plan, owned: Bools, evaluated: int) -> Floats:
-    """What rows pay that own these acquisitions, and for which these learners were evaluated."""
+def accounts_of(plan: Plan, owned: Bools, evaluated: int) -> RowAccounts:
+    """The accounts of rows that bought these acquisitions, and for which these learners were evaluated."""
+    words = np.zeros((len(owned), max(1, -(-owned.shape[1] // 64)) * 8), np.uint8)
     packed = np.packbits(owned, axis=1, bitorder="little")
-    kinds, kind = np.unique(packed, axis=0, return_inverse=True)
-    ledger = plan.tables.ledger
-    sets = [int.from_bytes(line.tobytes(), "little") for line in kinds]
-    totals = [ledger.after(ledger.empty, acquisitions, evaluated).total for acquisitions in sets]
-    return np.array(totals, np.float64)[kind.ravel()] if len(kinds) else np.zeros(0)
+    words[:, : packed.shape[1]] = packed
+    accounts = RowAccounts(plan.tables.ledger, len(owned))
+    if len(owned):
+        accounts.buy_each(np.arange(len(owned)), words.view(np.uint64), evaluated)
+    return accounts
+
+
+def refuse_row_prices(plan: Plan) -> None:
+    """For plans that decide by one price of each acquisition for all rows."""
+    if plan.costs.row_prices:
+        raise ValueError(
+            "Such a plan decides by one price of each acquisition for all rows, and the price of "
+            f"{next(iter(plan.costs.row_prices))!r} depends on the row. Give a number, or use another estimator."
+        )
 
 
 def _lists(lists: list[list[int]]) -> tuple[Array, Array]:
@@ -320,7 +339,9 @@ def _spread(knows: Bools, used: Array, n_features: int) -> Bools:
     return known
 
 
-def _not_nan(budget: float) -> float:
+def number_only(budget: Any) -> float:
+    if isinstance(budget, Caps | Mapping):
+        raise ValueError("This plan keeps one cap, in the unit of its prices. Give the budget as a number.")
     if math.isnan(budget):
         raise ValueError("The budget is not a number. Give an amount in the unit of the prices.")
     return float(budget)

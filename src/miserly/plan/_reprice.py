@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from miserly.plan._menu import Menu
     from miserly.plan._plan import Plan
 
-AT_ONCE = 50  # acquisitions whose prices can be powers of two with sums that a float holds exactly
 SPREAD = math.log(1.5)  # of new to old prices, about their mean: below it retrained frontiers differ within noise
 CHEAPER = 0.5  # of its old price relative to the others: then what no plan bought before may be worth it
 
@@ -73,26 +72,20 @@ def new_costs(old: CostTable, given: CostTable | Mapping[str, float]) -> CostTab
                 "reprice takes new prices for the same features and acquisitions: the new table has others, or other "
                 "needs. Train again for those."
             )
-        return replace(given, prices={a: given.prices[a] for a in old.prices}, named=old.named)
+        specs = given.specs
+        return replace(given, prices={a: specs[a] for a in old.prices}, row_prices={}, amounts={}, named=old.named)
     unknown = [name for name in given if name not in old.prices]
     if unknown:
         raise ValueError(f"The plan buys no {unknown[0]!r}. It has prices for {', '.join(old.prices)}.")
-    return replace(old, prices={**old.prices, **given})
+    return replace(old, prices={**old.specs, **given}, row_prices={}, amounts={})
 
 
 def shares_bought(plan: Plan, X: Any, qid: Any = None) -> Floats:
-    """The share of rows that buys each acquisition, without a cap.
-
-    Prices that are powers of two make the cost of a row a list of what it bought, without a ledger of its own.
-    """
-    names = list(plan.costs.prices)
-    shares = np.zeros(len(names))
-    for first in range(0, len(names), AT_ONCE):
-        group = names[first : first + AT_ONCE]
-        prices = dict.fromkeys(names, 0.0) | {name: float(1 << k) for k, name in enumerate(group)}
-        marked = replace(plan, costs=replace(plan.costs, prices=prices, evaluation=0.0), certificate=None)
-        for total, n in zip(*np.unique(marked.predict_cost(X, qid), return_counts=True)):
-            shares[first + np.array(list(set_bits(int(total))), np.intp)] += n
+    """The share of rows that buys each acquisition, without a cap."""
+    accounts, shares = plan.run(X, qid).accounts, np.zeros(len(plan.costs.prices))
+    assert accounts is not None
+    for number, n in zip(*np.unique(accounts.of_row, return_counts=True)):
+        shares[list(set_bits(accounts.accounts[number].owned))] += n
     return shares / max(1, len(X))
 
 

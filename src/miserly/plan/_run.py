@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly._typing import Rows
-from miserly.costs import RowAccounts
+from miserly.costs import Caps, Ledger, RowAccounts
 from miserly.kernels import gaps as with_gaps
 from miserly.kernels import machines
 from miserly.kernels import trees as kernels
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from miserly.plan._plan import Plan
 
 BLOCK_CELLS = 1 << 22
+FIELDS = ("score", "z", "cost", "tier", "exit", "out_of_budget")
 
 
 @dataclass(frozen=True)
@@ -69,27 +70,51 @@ class Run:
     exit: NDArray[np.int64]
     out_of_budget: NDArray[np.bool_]
 
+    @property
+    def accounts(self) -> RowAccounts | None:
+        """What each row owns and what was evaluated for it, if the run knows; no part of comparisons."""
+        return self.__dict__.get("_accounts")
 
-def run(plan: Plan, X: NDArray[Any], query: Rows, budget: float, charge: str) -> Run:
-    """Run a plan on all rows, in blocks (of whole queries where a gate compares documents) that bound the memory."""
-    if budget < math.inf and plan.tables.most_expensive <= budget:
+    def with_accounts(self, accounts: RowAccounts | None) -> Run:
+        """The same, which knows what each row owns and what was evaluated for it."""
+        object.__setattr__(self, "_accounts", accounts)
+        return self
+
+
+def run(plan: Plan, X: NDArray[Any], query: Rows, limit: float | Caps, charge: str, checked: bool = True) -> Run:
+    """Run a plan on all rows, in blocks (of whole queries where a gate compares documents) that bound the memory.
+
+    Prices by row that are none are refused if `checked`; else the row's cost is NaN.
+    """
+    budget, ledger = plan.tables.ledger_under(limit) if isinstance(limit, Caps) else (limit, plan.tables.ledger)
+    if budget < math.inf and ledger is plan.tables.ledger and plan.tables.most_expensive <= budget:
         budget = math.inf
     program = plan.tables.program("all" if budget == math.inf else "none" if charge == "path" else "free")
     blocks = list(_blocks(program, query, X.shape[1] if budget < math.inf else program.n_kept))
     with threads(None, len(X) * len(plan.dictionary)):
         parts = [
-            _Batch(program, X[rows] if len(blocks) > 1 else X, query[rows], budget, charge).run() for rows in blocks
+            _Batch(
+                program,
+                X[rows] if len(blocks) > 1 else X,
+                query[rows],
+                budget,
+                charge,
+                ledger,
+                rows if checked else None,
+            ).run()
+            for rows in blocks
         ]
     if len(parts) == 1:
         return parts[0]
     back = np.argsort(np.concatenate(blocks))
-    return Run(*(np.concatenate([getattr(p, name) for p in parts])[back] for name in Run.__dataclass_fields__))
+    whole = Run(*(np.concatenate([getattr(p, name) for p in parts])[back] for name in FIELDS))
+    return whole.with_accounts(RowAccounts.joined([p.accounts for p in parts if p.accounts is not None], back))
 
 
 def stages(plan: Plan, X: NDArray[Any], query: Rows) -> Iterator[Run]:
     """Run a plan and tell the state of all rows after each level of its nodes."""
     program = plan.tables.program("none")
-    batch = _Batch(program, X, query, math.inf, plan.charge)
+    batch = _Batch(program, X, query, math.inf, plan.charge, plan.tables.ledger, np.arange(len(X)))
     for number, root in enumerate(plan.roots):
         waiting: dict[int, list[Rows]] = {root: [np.arange(len(X))]}
         for nodes in _levels(plan, root):
@@ -140,15 +165,25 @@ class _Batch:
     Under a budget, `X` holds only what rows own: what they do not buy is missing, or the mean of the training rows.
     """
 
-    def __init__(self, program: Program, X: NDArray[Any], query: Rows, budget: float, charge: str) -> None:
+    def __init__(
+        self,
+        program: Program,
+        X: NDArray[Any],
+        query: Rows,
+        budget: float,
+        charge: str,
+        ledger: Ledger | None = None,
+        numbers: Rows | None = None,
+    ) -> None:
         plan = program.plan
         n = len(X)
         self.program, self.plan, self.query, self.budget = program, plan, query, budget
         self.by_path = charge == "path" and isinstance(plan.dictionary, Trees)
         self.is_limited = budget < math.inf
+        self.raw, self.numbers = X, numbers
         self.X = self.source = filled(plan, X)
         self.state = State(program, n)
-        self.accounts = RowAccounts(program.ledger, n)
+        self.accounts = RowAccounts(ledger or program.ledger, n)
         self.values = np.zeros((n if program.n_kept else 1, max(1, program.n_kept)))
         self.known = np.zeros(self.values.shape, bool)
         self.tier = np.zeros(n, np.int64)
@@ -180,11 +215,16 @@ class _Batch:
         return Run(
             score,
             self.state.read(score),
-            self.accounts.totals(),
+            self._costs(),
             self.tier.copy(),
             self.exit.copy(),
             self.out_of_budget.copy(),
-        )
+        ).with_accounts(self.accounts)
+
+    def _costs(self) -> NDArray[np.float64]:
+        """What each row paid so far."""
+        prices = self.plan.tables.row_prices
+        return self.accounts.totals() if prices is None else prices.totals(self.accounts, self.raw, self.numbers)
 
     def visit(self, step: Step, rows: Rows, root: int, waiting: dict[int, list[Rows]]) -> None:
         """Let rows that came to a step buy what it needs, score them, and send them on."""
@@ -248,8 +288,8 @@ class _Batch:
 
     def _buy_sets(self, step: Step, rows: Rows, is_whole: bool) -> NDArray[np.int8]:
         """Rows that pay by learner: those with the same account buy the same."""
-        program, end, budget = self.program, step.last + 1, self.budget
-        return self.accounts.change(rows, lambda a: buy_sets(program, step.first, end, a, budget, is_whole))
+        program, ledger, end, budget = self.program, self.accounts.ledger, step.last + 1, self.budget
+        return self.accounts.change(rows, lambda a: buy_sets(program, ledger, step.first, end, a, budget, is_whole))
 
     def _buy_paths(self, step: Step, rows: Rows, is_whole: bool) -> NDArray[np.int8]:
         """Rows that pay by path: split by split."""

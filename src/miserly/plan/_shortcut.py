@@ -5,9 +5,11 @@ Only for rows that pay by learner, since then all of them buy the same.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from miserly.costs import Caps
 from miserly.plan._budget import PART, SKIP, WHOLE, buy_sets
 from miserly.plan._node import EXIT
 
@@ -15,12 +17,15 @@ if TYPE_CHECKING:
     from miserly.plan._plan import Plan
 
 
-def brief(plan: Plan, budget: float) -> tuple[Plan, int, bool] | None:
+def brief(plan: Plan, budget: float | Caps) -> tuple[Plan, int, bool] | None:
     """A shorter plan with the same answers and costs, the stage that it ends at, and whether a budget left out any;
     None where the plan is no such chain, where a stage is bought in part, or where nothing can be left out."""
-    if not plan.tables.replaces or plan.unavailable:  # which nodes there are decides what unknown values are taken for
+    is_own = isinstance(budget, Caps) or (plan.tables.row_prices is not None and budget < math.inf)
+    if (
+        is_own or not plan.tables.replaces or plan.unavailable
+    ):  # which nodes there are decides what unknown values are taken for
         return None
-    entered = _entered(plan, budget)
+    entered = _entered(plan, float(budget))  # type: ignore[arg-type]
     if entered is None:
         return None
     if entered not in plan.tables.briefs:
@@ -40,7 +45,7 @@ def _entered(plan: Plan, budget: float) -> tuple[int, ...] | None:
         is_whole = node.combine == "replace" and answered.issuperset(node.outputs)
         if is_skipping and node.combine != "replace":
             continue
-        account, outcome = buy_sets(program, k, k + 1, account, budget, is_whole)
+        account, outcome = buy_sets(program, program.ledger, k, k + 1, account, budget, is_whole)
         if outcome == PART:
             return None
         if outcome == WHOLE:

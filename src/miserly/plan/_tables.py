@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
-from miserly.costs import Ledger, set_bits
+from miserly.costs import MOST, Caps, CurrencyLedger, Ledger, RowLedger, RowPrices, set_bits
 from miserly.plan._node import EXIT, Node
 from miserly.plan._one_row import OneRow
 from miserly.plan._program import Join, Program
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from miserly.plan._plan import Plan
 
 remembered = lru_cache(1 << 14)
+MOST_CAPS = 64  # caps by currency whose ledgers are kept
 
 
 class PlanTables:
@@ -45,16 +48,61 @@ class PlanTables:
     @cached_property
     def ledger(self) -> Ledger:
         """The prices of everything that the plan may buy or evaluate."""
-        return Ledger(self.plan.costs.price_list, self.plan.costs.evaluation_prices(len(self.plan.dictionary)))
+        return Ledger(self.plan.costs.price_list, self.evaluation)
+
+    @cached_property
+    def row_prices(self) -> RowPrices | None:
+        """The prices that depend on the row, if there are any."""
+        return RowPrices(self.plan.costs) if self.plan.costs.row_prices else None
+
+    @cached_property
+    def cautious(self) -> Plan:
+        """The plan that decides by the upper quantiles of measured prices."""
+        return replace(self.plan, costs=self.plan.costs.cautious())
+
+    def ledger_under(self, limit: float | Caps) -> tuple[float, Ledger]:
+        """The limit on totals of a row, and the ledger that it keeps: a new one if prices depend on the row."""
+        if isinstance(limit, float) and self.row_prices is None:
+            return limit, self.ledger
+        if self.row_prices is not None:
+            own = RowLedger(self.row_prices, self.evaluation, limit)
+            return limit if isinstance(limit, float) else MOST, own
+        assert isinstance(limit, Caps)
+        if limit not in self._under_caps:
+            if len(self._under_caps) >= MOST_CAPS:
+                self._under_caps.clear()
+            self._under_caps[limit] = CurrencyLedger(self.plan.costs, self.evaluation, limit)
+        return MOST, self._under_caps[limit]
+
+    @cached_property
+    def _under_caps(self) -> dict[Caps, CurrencyLedger]:
+        return {}
+
+    @cached_property
+    def evaluation(self) -> tuple[float, ...]:
+        """The price of evaluating each learner."""
+        return self.plan.costs.evaluation_prices(len(self.plan.dictionary))
 
     @cached_property
     def most_expensive(self) -> float:
-        """The price of everything: what no row can exceed."""
-        acquisitions = learners = 0
-        for bought, used in self._purchases:
-            acquisitions |= bought
+        """The price of everything: what no row can exceed. Infinite if prices depend on the row."""
+        if self.row_prices is not None and self._everything & self.row_prices.mask:
+            return math.inf
+        return self.ledger.price(self._everything, self._all_learners)
+
+    @cached_property
+    def _everything(self) -> int:
+        everything = 0
+        for bought, _ in self._purchases:
+            everything |= bought
+        return everything
+
+    @cached_property
+    def _all_learners(self) -> int:
+        learners = 0
+        for _, used in self._purchases:
             learners |= used
-        return self.ledger.price(acquisitions, learners)
+        return learners
 
     def rule_features(self, node: Node) -> list[int]:
         """The columns that a learned gate may look at."""

@@ -104,7 +104,7 @@ def _after(plan: Plan, k: int, state: _State, budget: float) -> tuple[_State, in
     if state.is_skipping and not replaces:
         return state, SKIP, frozenset()
     is_whole = replaces and not node.output_bits & ~state.answered
-    account, outcome = buy_sets(program, k, k + 1, state.account, budget, is_whole)
+    account, outcome = buy_sets(program, program.ledger, k, k + 1, state.account, budget, is_whole)
     if outcome not in (WHOLE, PART):
         return _State(account, state.answered, outcome == SKIP), outcome, frozenset()
     absent = frozenset(f for f, mask in program.wants(k, k + 1) if mask & ~account.owned)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.costs import Account
+from miserly.costs import Account, Caps, RowLedger
 from miserly.kernels import gaps as with_gaps
 from miserly.kernels import machines
 from miserly.kernels import trees as kernels
@@ -51,9 +51,9 @@ class Walk:
     ----------
     plan : Plan
         The plan to walk through.
-    budget : float, default=inf
-        The most that the row may pay. What does not fit is skipped, and the row goes on with what fits; in a plan that
-        cannot miss values it leaves there.
+    budget : float or Caps, default=inf
+        The most that the row may pay, in all or of each currency. What does not fit is skipped, and the row goes on
+        with what fits; in a plan that cannot miss values it leaves there.
     given : mapping of str to float, default={}
         The values that are known at the start, for which nobody pays. Those that the plan uses and that need no
         purchase, or only what is `owned`, must be among them.
@@ -95,20 +95,23 @@ class Walk:
     7.0 1.0 budget
     """
 
+    _prices: RowLedger | None = None
+
     def __init__(
         self,
         plan: Plan,
-        budget: float = math.inf,
+        budget: float | Caps = math.inf,
         given: Mapping[str, float] = NOTHING,
         without: Iterable[str] = (),
         owned: Iterable[str] = (),
         in_list: bool = False,
     ) -> None:
         self.plan = plan
-        self.budget = budget
+        self.budget, self._ledger = plan.tables.ledger_under(budget)
+        self._prices = self._ledger if isinstance(self._ledger, RowLedger) else None
         self.program = program = plan.tables.program("all")
         self.by_path = plan.charge == "path" and program.trees is not None
-        self.account: Account = program.ledger.empty
+        self.account: Account = self._ledger.empty
         self._paid = self.account  # what it will be when what is asked for is paid
         self.tier = 0
         self.stopped: str | None = None
@@ -166,6 +169,13 @@ class Walk:
         return self.account.total
 
     @property
+    def scores(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Raw and calibrated scores of the last complete node."""
+        self._score()
+        score = self._state.score()
+        return score[0], self._state.read(score)[0]
+
+    @property
     def best(self) -> Best:
         """The answer of the last complete node (the free constant before the first)."""
         self._score()
@@ -184,6 +194,7 @@ class Walk:
         if not self.needs:
             raise RuntimeError("This walk wants nothing: look at `needs` before supplying.")
         self._take(values, self.plan.tables.arriving(self.owned, self.asked))
+        self._learn_prices()
         self._fill()
         self._pay()
 
@@ -192,6 +203,7 @@ class Walk:
         x = self._x
         for columns, numbers in values:
             x[columns] = numbers
+        self._learn_prices()
         self._fill()
         self._pay()
 
@@ -245,6 +257,7 @@ class Walk:
                 self._close(columns)
                 given = {name: value for name, value in given.items() if name not in apart}
         self._take(given, expected)
+        self._learn_prices()
         self._fill()
 
     def _close(self, columns: Iterable[int]) -> None:
@@ -259,6 +272,21 @@ class Walk:
         seen[self.program.known(self.owned)] = True
         seen[self._apart] = True
         return seen
+
+    def _learn_prices(self) -> None:
+        """Find the prices whose features are known now."""
+        if self._prices is not None and self._prices.unknown:
+            have, masks = self.owned | self.asked, self.plan.tables.masks
+            self._prices.learn(self._x, lambda columns: all(not masks[f] & ~have or f in self._apart for f in columns))
+
+    def _order(self, wanted: int) -> int:
+        """What of a set the row orders now: first that whose price is known, which tells the price of the rest."""
+        asked = wanted & ~self.account.owned
+        if self._prices is not None:
+            asked = asked & ~self._prices.unknown or asked
+            self._prices.check(asked)
+        self._paid = self._ledger.after(self.account, asked)
+        return asked
 
     def _fill(self) -> None:
         """Learners that cannot miss a value take the training mean."""
@@ -340,7 +368,7 @@ class Walk:
 
     def _next_stop(self) -> int:
         """What the step's next nodes lack, paid by learner; 0 at its end."""
-        step, ledger, stops = self._step, self.program.ledger, self._step.stops
+        step, ledger, stops = self._step, self._ledger, self._step.stops
         if self._is_skipped():
             return SKIPS
         if not step.acquisitions & ~self.owned:
@@ -362,8 +390,7 @@ class Walk:
                 after = ledger.within(after, self._masks(stop), self.budget)
                 wanted = after.owned
             if wanted & ~self.account.owned:
-                self._paid = ledger.after(self.account, wanted)
-                return wanted & ~self.account.owned
+                return self._order(wanted)
             self.account = after
             self._complete = stop.n_nodes
             self._stops += 1
@@ -394,7 +421,7 @@ class Walk:
 
     def _next_on_path(self) -> int:
         """What the next split on the row's own path lacks; 0 at the step's end."""
-        step, ledger, program = self._step, self.program.ledger, self.program
+        step, ledger, program = self._step, self._ledger, self.program
         if self._is_skipped():
             return SKIPS
         have = self.owned
@@ -430,9 +457,8 @@ class Walk:
             if wants >= 0:
                 self._complete = max(self._complete, bisect_right(step.ends, self._entry, hi=end - 1))
                 asked: int = self.plan.tables.masks[wants] & ~have
-                self._paid = ledger.after(after, asked)
-                if self._paid.total <= self.budget:
-                    return asked
+                if ledger.after(after, asked).total <= self.budget:
+                    return self._order(asked)
                 if self._is_whole():
                     return SKIPS
                 self._blame("budget")
@@ -545,7 +571,7 @@ class ListWalk:
         The plan to walk through.
     given : sequence of mapping of str to float
         One mapping for each document: the values that are known at the start, as in `Walk`.
-    budget : float, default=inf
+    budget : float or Caps, default=inf
         The most that each document may pay.
     without : sequence of str, default=()
         Acquisitions that are out of reach for all documents, as in `Walk`.
@@ -576,7 +602,7 @@ class ListWalk:
         self,
         plan: Plan,
         given: Sequence[Mapping[str, float]],
-        budget: float = math.inf,
+        budget: float | Caps = math.inf,
         without: Sequence[str] = (),
         owned: Sequence[Iterable[str]] | None = None,
     ) -> None:
@@ -585,7 +611,7 @@ class ListWalk:
         self.open_gates()
 
     def add(
-        self, plan: Plan, budget: float, given: Mapping[str, float], without: Iterable[str], owned: Iterable[str]
+        self, plan: Plan, budget: Any, given: Mapping[str, float], without: Iterable[str], owned: Iterable[str]
     ) -> Walk:
         """Begin one more document; the gates open when all have begun."""
         self.walks.append(Walk(plan, budget, given, without, owned, in_list=True))

@@ -10,7 +10,8 @@ from queue import Empty
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from miserly.plan import ListWalk, Menu, Plan, Walk
+from miserly.costs import Caps, read_budget, tighter
+from miserly.plan import Budget, ListWalk, Menu, Plan, Walk
 from miserly.runtime._answer import Answer, Ranking
 from miserly.runtime._breaker import Breaker
 from miserly.runtime._cache import Cache
@@ -38,7 +39,7 @@ class Chosen(NamedTuple):
     """The plan that answers a request, the cap under which it runs, and its extractors."""
 
     plan: Plan
-    cap: float | None
+    cap: float | Caps | None
     extractors: ExtractorSet
 
 
@@ -123,7 +124,7 @@ class OnDemand:
     # ---- asking ---------------------------------------------------------------------------------------------------
 
     def predict(
-        self, row: Any, budget: float | None = None, deadline: float | None = None, given: Features | None = None
+        self, row: Any, budget: Budget = None, deadline: float | None = None, given: Features | None = None
     ) -> Answer:
         """Answer one row.
 
@@ -131,7 +132,7 @@ class OnDemand:
         ----------
         row : object
             What the extractors take.
-        budget : float or None, default None
+        budget : float, mapping or None, default None
             The most that the row may cost, in the plan's unit, 0 or more; None: no limit.
         deadline : float or None, default None
             Seconds from now until an answer is due, 0 or more; None: no limit.
@@ -154,7 +155,7 @@ class OnDemand:
         return session.answer()
 
     async def apredict(
-        self, row: Any, budget: float | None = None, deadline: float | None = None, given: Features | None = None
+        self, row: Any, budget: Budget = None, deadline: float | None = None, given: Features | None = None
     ) -> Answer:
         """Answer one row without blocking the event loop: plain functions run on threads.
 
@@ -168,7 +169,7 @@ class OnDemand:
     def predict_many(
         self,
         rows: Iterable[Any],
-        budget: float | None = None,
+        budget: Budget = None,
         deadline: float | None = None,
         given: Sequence[Features] | None = None,
     ) -> list[Answer]:
@@ -178,7 +179,7 @@ class OnDemand:
         ----------
         rows : iterable
             What the extractors take.
-        budget : float or None, default None
+        budget : float, mapping or None, default None
             The most that each row may cost.
         deadline : float or None, default None
             Seconds from now until all answers are due.
@@ -205,7 +206,7 @@ class OnDemand:
         self,
         query: Any,
         documents: Iterable[Any],
-        budget: float | None = None,
+        budget: Budget = None,
         deadline: float | None = None,
         given: Sequence[Features] | None = None,
     ) -> Ranking:
@@ -217,7 +218,7 @@ class OnDemand:
             What all documents are compared with; extractors get a `Pair` of it and the document.
         documents : iterable
             What is ranked.
-        budget : float or None, default None
+        budget : float, mapping or None, default None
             The most that each document may cost.
         deadline : float or None, default None
             Seconds from now until the ranking is due.
@@ -243,7 +244,7 @@ class OnDemand:
         self,
         query: Any,
         documents: Iterable[Any],
-        budget: float | None = None,
+        budget: Budget = None,
         deadline: float | None = None,
         given: Sequence[Features] | None = None,
     ) -> Ranking:
@@ -318,11 +319,11 @@ class OnDemand:
 
     # ---- requests -------------------------------------------------------------------------------------------------
 
-    def _choose(self, budget: float | None) -> Chosen:
+    def _choose(self, budget: float | Caps | None) -> Chosen:
         """The plan that answers under a budget, and the cap that it keeps."""
         return self._alone._replace(cap=budget) if self.menu is None else self._from_menu(budget)
 
-    def _choose_from_menu(self, budget: float | None) -> Chosen:
+    def _choose_from_menu(self, budget: float | Caps | None) -> Chosen:
         assert self.menu is not None
         choice = self.menu.choose(budget)
         return Chosen(choice.plan, choice.cap, self._sets[choice.number])
@@ -334,19 +335,22 @@ class OnDemand:
         till = Till(self.spend_cap, {name: price for known in self._sets for name, price in known.price.items()})
         return till if any(till.serves(e) for known in self._sets for e in known.extractors) else None
 
-    def _within(self, budget: float | None) -> tuple[float | None, str]:
+    def _within(self, budget: Budget) -> tuple[float | Caps | None, str]:
         """The budget of a row that begins now, and the spending limit that makes it smaller, if one does.
 
         Where evaluating a plan has a price, the budget stays: that is not what a spending limit counts.
         """
+        if isinstance(budget, Mapping):
+            budget = read_budget(budget, self.plan.costs.exchange, self.plan.costs.unit)
         if self._till is None or self.spend_cap is None:
             return budget, ""
         left, limit = self.spend_cap.left()
-        if left >= self._most_paid or (budget is not None and budget <= left):
+        total = budget.total if isinstance(budget, Caps) else budget
+        if left >= self._most_paid or (total is not None and total <= left):
             return budget, ""
-        return (budget if self._has_evaluation else left), limit
+        return (budget if self._has_evaluation else tighter(budget, left)), limit
 
-    def _session(self, row: Any, budget: float | None, given: Features | None) -> Session:
+    def _session(self, row: Any, budget: Budget, given: Features | None) -> Session:
         budget, spending = self._within(budget)
         plan, cap, extractors = self._choose(budget)
         session = Session(extractors, row, self._now, spending)
@@ -361,7 +365,7 @@ class OnDemand:
         self,
         query: Any,
         documents: Iterable[Any],
-        budget: float | None,
+        budget: Budget,
         deadline: float | None,
         given: Sequence[Features] | None,
     ) -> Built:
@@ -373,7 +377,7 @@ class OnDemand:
         walks: ListWalk = plan.start_list(0, cap)
         open_gates = walks.open_gates
         unpaid = self._unpaid(extractors, spending)
-        limit, unavailable = math.inf if cap is None else float(cap), self._out_of_reach(plan, unpaid)
+        limit, unavailable = math.inf if cap is None else cap, self._out_of_reach(plan, unpaid)
         sessions, late = [], None
         for document, features in _each(documents, given):
             session = Session(extractors, Pair(query, document), self._now, spending)

@@ -19,13 +19,14 @@ JSON_RULE = "Send one JSON object in UTF-8. JSON has no NaN and no Infinity: a m
 
 
 class _Request(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    budget: NotNegative | None = None
+    budget: NotNegative | dict[str, NotNegative] | None = None
     deadline_ms: NotNegative | None = None
 
 
 class PredictRequest(_Request, kw_only=True):
     """One row, or several as `rows`. `row` is what the extractors take; `features` are values that the caller has
-    already, which are not bought again; `budget` is in the plan's unit, for each row."""
+    already, which are not bought again; `budget` is in the plan's unit, for each row; or an object with a cap on each
+    currency, `rounds` and `total`."""
 
     row: Any = None
     features: Features = {}

@@ -137,7 +137,7 @@ class RequestHandler:
         return sent
 
     async def _predict_many(
-        self, asked: PredictRequest, budget: float | None, until: float | None, body: bytes, headers: Headers
+        self, asked: PredictRequest, budget: Any, until: float | None, body: bytes, headers: Headers
     ) -> tuple[list[Answer], ActivePlan]:
         """Answer several rows together, on a thread: extractors declared with `many` are called once for all."""
         await self._pool.admission.enter()
@@ -252,12 +252,12 @@ class RequestHandler:
         if not active.has_rows_at_hand and self._tracing.is_on:
             self._tracing.calls(answers)
 
-    def _bounds(self, asked: R, headers: Headers, arrived: float, waited: float) -> tuple[float | None, float | None]:
+    def _bounds(self, asked: R, headers: Headers, arrived: float, waited: float) -> tuple[Any, float | None]:
         """The budget, and when the time is up: of those in the body and in the headers, the smaller.
 
         A request whose time ran out while the server had too much to do is refused: the client may ask again.
         """
-        budget = _smaller(asked.budget, read_header(headers, b"miserly-budget"), self._limits.budget)
+        budget = self._budget(asked, headers)
         deadline = _smaller(asked.deadline_ms, read_header(headers, b"miserly-deadline-ms"), self._limits.deadline_ms)
         if deadline is None:
             return budget, None
@@ -266,6 +266,15 @@ class RequestHandler:
             self._pool.admission.n_shed += 1
             raise overloaded()
         return budget, until
+
+    def _budget(self, asked: R, headers: Headers) -> float | dict[str, float] | None:
+        """The budget in the body and in the headers: of two numbers the smaller, or all caps together."""
+        if not isinstance(asked.budget, dict):
+            return _smaller(asked.budget, read_header(headers, b"miserly-budget"), self._limits.budget)
+        _check_names(list(asked.budget), self._pool.active.plan.currencies, "budget", "currency")
+        total = read_header(headers, b"miserly-budget")
+        caps = dict(asked.budget)
+        return caps if total is None else caps | {"total": min(total, caps.get("total", total))}
 
     def _note_error(self, pool: RunnerPool, active: ActivePlan, error: Exception) -> None:
         if not isinstance(error, RefusedError):
@@ -305,7 +314,7 @@ class RequestHandler:
                     await asyncio.sleep(0)
 
     async def _answer(
-        self, active: ActivePlan, row: Any, budget: float | None, until: float | None, features: Mapping[str, Any]
+        self, active: ActivePlan, row: Any, budget: Any, until: float | None, features: Mapping[str, Any]
     ) -> Answer:
         """Rows at hand are answered on the spot, which takes less time than asking a thread to."""
         left = None if until is None else max(0.0, until - self._now())

@@ -15,9 +15,10 @@ from miserly.boosting import BinnedDataset
 from miserly.costs import CostTable
 from miserly.datasets import RowStream
 from miserly.estimators._base._categories import as_codes, find_categories
+from miserly.estimators._base._prices import TrainingPrices, training_prices
 from miserly.estimators._base._target import ClassTarget, NumberTarget, Target
 from miserly.estimators.pipeline import refuse_unnamed
-from miserly.plan import Charge, Plan, Trees, refuse_missing
+from miserly.plan import Charge, Plan, Trees, measured_prices, refuse_missing
 
 BLOCK_CELLS = 1 << 22
 MOST_NUMBER, LEAST_RANGE = 1e150, 1e-150  # of what is predicted: sums of squares beyond are infinite or zero
@@ -32,6 +33,7 @@ class PlanEstimator(BaseEstimator):
     plan_: Plan
     categories_: dict[str, tuple[Any, ...]]
     numeric_labels: ClassVar[bool]
+    _training_prices: TrainingPrices | None = None  # as long as a fit goes on
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -42,26 +44,37 @@ class PlanEstimator(BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "plan_")
 
-    def predict(self, X: Any, budget: float | None = None, confidence: float | None = None) -> np.ndarray:
+    def predict(self, X: Any, budget: Any = None, confidence: float | None = None, strict: bool = False) -> np.ndarray:
         """Predicted numbers or classes.
 
         Parameters
         ----------
         X : array-like, sparse matrix, frame, BinnedDataset or RowStream
             Rows with the columns of the training data.
-        budget : float or None, default=None
-            Most that a row may pay, 0 or more: what does not fit is skipped, and the row goes on with what fits.
+        budget : float, mapping or None, default=None
+            Most that a row may pay, 0 or more, in all or by currency: what does not fit is skipped, and the row goes on
+            with what fits.
         confidence : float or None, default=None
             Probability, 0 to 1, of its best class at which a row stops before its next purchase.
+        strict : bool, default=False
+            Whether the upper quantile of a measured price has to fit the budget, not only its estimate.
 
         Returns
         -------
         ndarray of shape (n_rows,)
         """
-        return self._by_blocks(X, lambda plan, block: plan.predict(block, budget=budget), confidence)
+        return self._by_blocks(X, lambda plan, block: plan.predict(block, budget=budget, strict=strict), confidence)
 
     def predict_cost(
-        self, X: Any, budget: float | None = None, charge: Charge | None = None, confidence: float | None = None
+        self,
+        X: Any,
+        budget: Any = None,
+        charge: Charge | None = None,
+        confidence: float | None = None,
+        *,
+        prices: Any = None,
+        strict: bool = False,
+        currency: str | None = None,
     ) -> np.ndarray:
         """What each row pays.
 
@@ -69,21 +82,31 @@ class PlanEstimator(BaseEstimator):
         ----------
         X : array-like, sparse matrix, frame, BinnedDataset or RowStream
             Rows with the columns of the training data.
-        budget : float or None, default=None
-            Most that a row may pay, 0 or more: what does not fit is skipped, and the row goes on with what fits.
+        budget : float, mapping or None, default=None
+            Most that a row may pay, 0 or more, in all or by currency: what does not fit is skipped, and the row goes on
+            with what fits.
         charge : {"learner", "path"} or None, default=None
             Whether a tree costs all that it looks at, or only what is on a row's path; None is the plan's own.
         confidence : float or None, default=None
             Probability, 0 to 1, of its best class at which a row stops before its next purchase.
+        prices : frame, mapping, array of shape (n_rows, n_acquisitions) or None, default=None
+            What each acquisition really cost each row, by name or in the order of `costs.acquisitions`: then the result
+            is what each row really paid for what it bought.
+        strict : bool, default=False
+            Whether the upper quantile of a measured price has to fit the budget, not only its estimate.
+        currency : str or None, default=None
+            Count only this currency, or the `"rounds"` of orders; None counts all.
 
         Returns
         -------
         ndarray of shape (n_rows,)
             In the unit of the cost table.
         """
-        return self._by_blocks(
-            X, lambda plan, block: plan.predict_cost(block, budget=budget, charge=charge), confidence
-        )
+        if prices is not None:
+            plan = self._fitted_plan() if confidence is None else self._fitted_plan().stopping(confidence)
+            return plan.predict_cost(self._dense(X), None, budget, charge, prices=prices, strict=strict)
+        how: dict[str, Any] = {"budget": budget, "charge": charge, "strict": strict, "currency": currency}
+        return self._by_blocks(X, lambda plan, block: plan.predict_cost(block, **how), confidence)
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Predictions after each stage, one array per stage."""
@@ -157,19 +180,28 @@ class PlanEstimator(BaseEstimator):
 
     def _with_background(self, plan: Plan) -> Plan:
         """The plan with what some training rows say about values that are not bought, if the rows are here."""
+        self.__dict__.pop("_training_prices", None)
         sample = self.__dict__.pop("_training_sample", None)
         if sample is None:
             return plan
         return plan.with_background(sample.toarray() if issparse(sample) else sample)
 
     def _fit_data(
-        self, X: Any, y: Any, sample_weight: Any = None, *, y_numeric: bool, keep_rows: bool = False
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        y_numeric: bool,
+        keep_rows: bool = False,
+        prices: Any = None,
     ) -> tuple[Any, np.ndarray, np.ndarray | None]:
-        """Check parameters, data and weights; X stays as it is if it is a float array already.
+        """Check parameters, data, weights and measured prices; X stays as it is if it is a float array already.
 
         Rows of weight zero are as if they were not there, unless the caller must `keep_rows`.
         """
         self._validate_params()
+        self.__dict__.pop("_training_prices", None)
         self.categories_ = find_categories(X)
         X = as_codes(X, self.categories_)
         labels = np.asarray(y)
@@ -181,10 +213,16 @@ class PlanEstimator(BaseEstimator):
             refuse_unnamed(self)
         if y_numeric:
             check_numbers(y)
-        weight = row_weights(sample_weight, X.shape[0])
+        weight = weights = row_weights(sample_weight, X.shape[0])
+        present = None
         if weight is not None and not keep_rows and not weight.all():
             present = np.flatnonzero(weight)
             X, y, weight = X[present], y[present], weight[present]
+        if costs is not None and (prices is not None or costs.row_prices):
+            if present is not None and prices is not None:
+                found = measured_prices(self._bound_costs(), prices, len(weights)).items()  # type: ignore[arg-type]
+                prices = {self._bound_costs().acquisitions[a]: values[present] for a, values in found}
+            self._training_prices = training_prices(self._bound_costs(), X, prices)
         counted = np.arange(X.shape[0]) if weight is None else np.flatnonzero(weight)
         self._training_sample = X[counted[:: max(1, -(-len(counted) // BACKGROUND_ROWS))]]
         return X, y, weight
@@ -221,7 +259,10 @@ class PlanEstimator(BaseEstimator):
         return costs
 
     def _bound_costs(self) -> CostTable:
-        """The user's prices in the order of the columns."""
+        """The user's prices in the order of the columns; of those that depend on the row, with their means."""
+        priced: TrainingPrices | None = self.__dict__.get("_training_prices")
+        if priced is not None:
+            return priced.costs
         names = getattr(self, "feature_names_in_", None)
         return self._given_costs().bind(self.n_features_in_ if names is None else [str(n) for n in names])
 
@@ -244,15 +285,16 @@ class PlanClassifier(ClassifierMixin, PlanEstimator):
     def _target_of(self, y: np.ndarray) -> Target:
         return ClassTarget(self._find_classes(y))
 
-    def predict_proba(self, X: Any, budget: float | None = None, confidence: float | None = None) -> np.ndarray:
+    def predict_proba(self, X: Any, budget: Any = None, confidence: float | None = None) -> np.ndarray:
         """Probability of each class, in the order of `classes_`.
 
         Parameters
         ----------
         X : array-like, sparse matrix, frame, BinnedDataset or RowStream
             Rows with the columns of the training data.
-        budget : float or None, default=None
-            Most that a row may pay, 0 or more: what does not fit is skipped, and the row goes on with what fits.
+        budget : float, mapping or None, default=None
+            Most that a row may pay, 0 or more, in all or by currency: what does not fit is skipped, and the row goes on
+            with what fits.
         confidence : float or None, default=None
             Probability, 0 to 1, of its best class at which a row stops before its next purchase.
 
@@ -262,15 +304,16 @@ class PlanClassifier(ClassifierMixin, PlanEstimator):
         """
         return self._by_blocks(X, lambda plan, block: plan.predict_proba(block, budget=budget), confidence)
 
-    def decision_function(self, X: Any, budget: float | None = None, confidence: float | None = None) -> np.ndarray:
+    def decision_function(self, X: Any, budget: Any = None, confidence: float | None = None) -> np.ndarray:
         """Raw scores.
 
         Parameters
         ----------
         X : array-like, sparse matrix, frame, BinnedDataset or RowStream
             Rows with the columns of the training data.
-        budget : float or None, default=None
-            Most that a row may pay, 0 or more: what does not fit is skipped, and the row goes on with what fits.
+        budget : float, mapping or None, default=None
+            Most that a row may pay, 0 or more, in all or by currency: what does not fit is skipped, and the row goes on
+            with what fits.
         confidence : float or None, default=None
             Probability, 0 to 1, of its best class at which a row stops before its next purchase.
 

@@ -24,6 +24,7 @@ from miserly.boosting import (
     BinnedDataset,
     Boosted,
     Checkpoint,
+    EachRowPricing,
     LocalBackend,
     Loss,
     ModelPricing,
@@ -94,14 +95,17 @@ class BoostedEstimator(PlanEstimator):
         binned: BinnedData | None = None,
         backend: Any = None,
         checkpoint: str | Path | None = None,
+        prices: Any = None,
     ) -> Any:
-        """Learn. `eval_set=(X, y)` is watched, and stops with `n_iter_no_change`.
+        """Learn. `eval_set=(X, y)` is watched, and stops with `n_iter_no_change`. `prices`, measured on the rows, are a
+        frame by acquisition, or an array in the order of `costs.acquisitions`.
 
         A `backend` holds remote rows; for Dask collections it is found. A file as `checkpoint` keeps the rounds
         that are done: with `warm_start=True` a killed fit goes on from it.
         """
         numeric, keep_rows = not is_classifier(self), binned is not None
-        X, y, weight = self._fit_data(X, y, sample_weight, y_numeric=numeric, keep_rows=keep_rows, backend=backend)
+        how = {"keep_rows": keep_rows, "backend": backend, "prices": prices}
+        X, y, weight = self._fit_data(X, y, sample_weight, y_numeric=numeric, **how)
         self._learn(X, y, weight, eval_set, binned=binned, checkpoint=checkpoint)
         return self
 
@@ -129,10 +133,16 @@ class BoostedEstimator(PlanEstimator):
         keep_rows: bool = False,
         qid: Any = None,
         backend: Any = None,
+        prices: Any = None,
     ) -> tuple[Any, np.ndarray, np.ndarray | None]:
         """As for all estimators; data in bins stay there, and for remote data their backend stands, with y that of
         the labels that there are (their range, for numbers)."""
         backend = backend_for(X) if backend is None else backend
+        if backend is not None or isinstance(X, BinnedDataset):
+            self.__dict__.pop("_training_prices", None)
+            costs: CostTable | None = self.costs
+            if prices is not None or (costs is not None and costs.row_prices):
+                raise ValueError("Prices that depend on the row are learned from an array or a frame: give X as one.")
         if backend is not None:
             self._validate_params()
             backend.take(X, y, qid, sample_weight, numeric=y_numeric)
@@ -142,7 +152,7 @@ class BoostedEstimator(PlanEstimator):
                 check_numbers(backend.labels)
             return backend, backend.labels, None
         if not isinstance(X, BinnedDataset):
-            return super()._fit_data(X, y, sample_weight, y_numeric=y_numeric, keep_rows=keep_rows)
+            return super()._fit_data(X, y, sample_weight, y_numeric=y_numeric, keep_rows=keep_rows, prices=prices)
         self._validate_params()
         if X.max_bins != self.max_bins:
             raise ValueError(
@@ -256,6 +266,9 @@ class BoostedEstimator(PlanEstimator):
         return data
 
     def _new_pricing(self, costs: CostTable, backend: LocalBackend) -> ModelPricing | RowPricing:
+        own = self.__dict__.get("_training_prices")
+        if self.charge == "path" and own is not None and own.differ:
+            return EachRowPricing(costs, self.tradeoff, backend, own.matrix, self.repeat_price)
         if self.charge == "path":
             return RowPricing(costs, self.tradeoff, backend, self.repeat_price)
         return ModelPricing(costs, self.tradeoff, self.repeat_price)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -114,18 +115,24 @@ class BoostedRanker(PlanRegressor, BoostedEstimator):
         binned: BinnedData | None = None,
         backend: Any = None,
         checkpoint: str | Path | None = None,
+        prices: Any = None,
     ) -> Any:
-        """Learn to rank; without `qid` all rows are one query. Rows of a query lie together.
+        """Learn to rank; without `qid` all rows are one query. Rows of a query lie together. `prices`, measured on the
+        rows, are a frame by acquisition, or an array in the order of `costs.acquisitions`.
 
         A `backend` holds remote rows; for Dask collections it is found. A file as `checkpoint` keeps the rounds
         that are done: with `warm_start=True` a killed fit goes on from it.
         """
-        X, y, weight = self._fit_data(X, y, sample_weight, y_numeric=True, keep_rows=True, qid=qid, backend=backend)
+        how = {"keep_rows": True, "qid": qid, "backend": backend, "prices": prices}
+        X, y, weight = self._fit_data(X, y, sample_weight, y_numeric=True, **how)
         far = isinstance(X, BackendOfRows)
         query = np.empty(0) if far else _queries(qid, X.shape[0], "qid")
         if weight is not None and binned is None and not isinstance(X, BinnedDataset):
             present = np.flatnonzero(weight)
             X, y, weight, query = X[present], y[present], weight[present], query[present]
+            if self._training_prices is not None:
+                priced = self._training_prices
+                self._training_prices = replace(priced, matrix=priced.matrix[present])
         if self.loss == "lambdarank" and y.min() < 0:
             raise ValueError(f"lambdarank needs grades of 0 or more, got {y.min():g}. Map the labels first.")
         loss = make_loss("ranking", self.loss, LossContext(qid=query))
