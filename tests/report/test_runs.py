@@ -15,7 +15,7 @@ from miserly.plan import Node, Plan, RawFeatures, load_plan
 from miserly.report import LabelledRows, Observed, SavedRun, load_run, save_run, write_report
 from miserly.report.page._content import Content
 from miserly.report.page._details import details
-from miserly.report.page._purchases import owned_by, purchases
+from miserly.report.page._purchases import moved, owned_by, purchases
 from miserly.report.page._walks import choose_rows, walks
 from oracles import hand_built
 from oracles.driver import drive, drive_list
@@ -155,26 +155,29 @@ def test_the_figures_of_the_page_are_those_of_the_plans():
     assert first["times"] == blind["cost"]["mean"] / first["cost"]["mean"]
 
 
+@pytest.mark.parametrize("charge", ["learner", "path"])
 @pytest.mark.parametrize("name", [name for name in hand_built.PLANS if name != "wide"])
-def test_what_rows_buy_is_what_their_walks_buy(name):
+def test_what_rows_buy_is_what_their_walks_buy(name, charge):
     """Counted without walking: the shares are those of drivers that walk each row, and they add up to the mean cost."""
-    plan = hand_built.PLANS[name]()
+    plan = replace(hand_built.PLANS[name](), charge=charge)
     X = hand_built.rows(60, seed=1)
     qid = np.repeat(np.arange(6), 10)
     rows = LabelledRows(X, np.zeros(60), qid if plan.by_query else None)
     seen = Observed.of(plan, rows)
     owned, steps = owned_by(seen), walks(plan, rows, np.arange(60))
     bought = [{name for step in mine for name in step.buys} for mine in steps]
-    if owned is None:
-        assert plan.charge == "path"
-    else:
-        names = plan.costs.acquisitions
-        assert [{names[a] for a in np.flatnonzero(line)} for line in owned] == bought
+    names = plan.costs.acquisitions
+    assert [{names[a] for a in np.flatnonzero(line)} for line in owned] == bought
+    known = Observed(plan.with_background(X), rows, seen.run)
+    parts, score = moved(known, steps, np.arange(60)), seen.run.score
+    assert [sum(line) for _, line in parts["rows"]] == pytest.approx(
+        [score[i, k] for i, (k, _) in enumerate(parts["rows"])], rel=0.02, abs=0.02
+    )
     lines = purchases(seen, steps)
     assert {line["name"]: line["share"] for line in lines} == {
         name: pytest.approx(np.mean([name in b for b in bought])) for name in set().union(*bought)
     }
-    if owned is not None and not plan.costs.evaluation:
+    if not plan.costs.evaluation:
         assert sum(line["spent"] for line in lines) == pytest.approx(seen.cost.mean())
 
 

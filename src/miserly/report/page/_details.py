@@ -13,7 +13,7 @@ from miserly.report._prefixes import prefixes
 from miserly.report._protocol import protocol
 from miserly.report.figures import CalibrationPicture, LeavesPicture, PlanPicture, SpendingPicture, StagesPicture
 from miserly.report.page._groups import Group, fairness
-from miserly.report.page._purchases import purchases
+from miserly.report.page._purchases import moved, purchases
 from miserly.report.page._trust import errors, gap, rates, right
 from miserly.report.page._walks import WalkStep, walks
 
@@ -62,7 +62,7 @@ def details(
         "groups": fairness(seen, groups),
         "protocol": _protocol(seen),
         "prefixes": prefixes(seen.plan, metric, seen.rows),
-        "walks": _packed(steps, numbers, seen),
+        "walks": {**_packed(steps, numbers, seen), "moved": moved(seen, steps, walked)},
     }
 
 

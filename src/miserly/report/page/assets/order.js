@@ -41,7 +41,7 @@ function showPurchases(data, detail, state) {
   tables.bought.set(detail.purchases.map((line, i) => ({ place: i + 1, ...line })));
   const rest = detail.purchases.some((line) => line.spent === null) ? null
     : stop.cost.mean - detail.purchases.reduce((sum, line) => sum + line.spent, 0);
-  const rows = detail.byPath ? `Rows: the share of the ${data.walked.length} rows below that buy it. ` : "Rows: the share of all rows that buy it. ";
+  const rows = "Rows: the share of all rows that buy it. ";
   tables.bought.say(detail.purchases.length ? rows + (rest === null ? "" : `The means add up to ${figure(stop.cost.mean)} ${data.unit}${rest > 1e-9 * stop.cost.mean ? `, with ${figure(rest)} for computing` : ""}.`) : "");
   const path = data.paths[state.path].stops;
   const first = new Map();

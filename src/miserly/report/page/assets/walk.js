@@ -3,11 +3,14 @@
 function walkOf(data, stop, index) {
   const { ways, costs, rows } = stop.walks;
   const [way, numbers, labels] = rows[index];
+  const { moved } = stop.walks;
   return ways[way].map((buys, i) => ({
     buys,
     cost: costs[way][i],
     answer: data.classes ? data.classes[labels[i]] : numbers[i],
     probability: data.classes ? numbers[i] : null,
+    of: moved && moved.outputs[moved.rows[index][0]],
+    moved: moved && moved.rows[index][1][i],
   }));
 }
 
@@ -50,7 +53,8 @@ function showWalk(data, detail, blind, state) {
     return make("li", {},
       make("div", { class: "step-what" },
         make("strong", {}, i === 0 ? "Before any purchase" : `Buys ${some(names, 4)}`),
-        seen.length ? make("span", { class: "soft" }, some(seen, 4)) : null),
+        seen.length ? make("span", { class: "soft" }, some(seen, 4)) : null,
+        step.moved === null ? null : make("span", { class: "soft" }, movedText(data, step, i))),
       make("div", { class: "step-figures" },
         make("span", {}, make("small", {}, "predicts "), shown(step)),
         make("span", {}, make("small", {}, "paid "), figure(step.cost))));
@@ -70,6 +74,12 @@ function showWalk(data, detail, blind, state) {
     label: `After each purchase of row ${row.row}: ${steps.map((s) => `${figure(s.cost)}: ${shown(s)}`).join(", ")}.`,
     paint: steps.length > 1 ? (width) => walkChart(width, data, row, steps) : null,
   });
+}
+
+/** What a purchase did to the score; these parts add up to it. */
+function movedText(data, step, i) {
+  const what = data.classes ? `score of ${step.of === "score" ? data.classes.at(-1) : step.of}` : "score";
+  return i === 0 ? `${what} ${signed(step.moved)}` : `${what} moved by ${signed(step.moved)}`;
 }
 
 function nextButton(name, sign, by, data, state) {
