@@ -49,7 +49,7 @@ def thyroid() -> tuple[ms.CostTable, Floats, Array, Floats]:
 def tuned(front: ms.Frontier, number: int, matrix: Floats) -> Floats:
     """Weights of classes under which the predictions of a model cost least on rows that it was not fitted on."""
     assert front.held_out is not None
-    p, truth, _ = front.held_out(number)
+    p, truth = front.held_out(number)[:2]
     best, found = np.inf, matrix
     for weights in _grid(len(matrix)):
         scaled = weights[:, None] * (1.0 - np.eye(len(matrix)))

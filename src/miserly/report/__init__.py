@@ -1,5 +1,6 @@
 """Pictures of frontiers and plans, and the page that holds them."""
 
+from miserly.report._error_costs import TotalAtBudget, totals_by_budget
 from miserly.report._observed import LabelledRows, Observed
 from miserly.report._protocol import Protocol, ProtocolStep, Rate, protocol
 from miserly.report._runs import SavedRun, load_run, save_run
@@ -55,6 +56,7 @@ __all__ = [
     "SpendingPicture",
     "StagesPicture",
     "TiersPicture",
+    "TotalAtBudget",
     "TreePicture",
     "export_text",
     "load_run",
@@ -66,5 +68,6 @@ __all__ = [
     "purchase_values",
     "save_run",
     "show",
+    "totals_by_budget",
     "write_report",
 ]
