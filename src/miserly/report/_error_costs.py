@@ -63,8 +63,8 @@ class TotalAtBudget:
 def totals_by_budget(front: Frontier, rows: LabelledRows, error_costs: Any) -> list[TotalAtBudget]:
     """For each budget at which the choice changes: the model of the least total within it, measured on some rows.
 
-    Models are chosen on the rows of the frontier where it has them, and on `rows` otherwise (a frontier that was read from
-    disk); give rows that no model was chosen on, and the totals are not optimistic.
+    Models are chosen on the rows of the frontier where it has them, and on `rows` otherwise (a frontier that was read
+    from disk); give rows that no model was chosen on, and the totals are not optimistic.
 
     Parameters
     ----------
