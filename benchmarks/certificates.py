@@ -16,7 +16,6 @@ import tomllib
 from pathlib import Path
 
 import numpy as np
-from scipy.stats import rankdata  # ties share a rank: one that followed the order would tell calibration rows apart
 
 import miserly as ms
 from miserly._typing import Array, Floats
@@ -44,7 +43,11 @@ def ours(label: Array, sure: Floats, truth: Array, prices: tuple[float, float], 
     costs = ms.CostTable.per_feature({"cheap": prices[0], "best": prices[1]})
     nodes = (Node([0], [1.0], combine="replace", passed=1), Node([1], [1.0], combine="replace", passed=EXIT))
     plan = Plan(costs, RawFeatures([0, 1]), nodes, [0.0], link="logistic", classes=np.array([0, 1]))
-    share = 0.5 + 0.5 * (rankdata(sure) - 0.5) / len(sure)  # confidences are no probabilities
+    chance = np.random.default_rng(1).random(
+        len(sure)
+    )  # ties in the order of the rows would tell calibration rows apart
+    rank = np.argsort(np.lexsort((chance, sure)))
+    share = 0.5 + 0.5 * (rank + 0.5) / len(sure)  # confidences are no probabilities
     odds = np.log(share / (1 - share))
     X = np.column_stack([np.where(label == 1, odds, -odds), np.where(truth == 1, 30.0, -30.0)])
     safe = plan.certified(X[:N_CALIBRATION], of="agreement", target=target, delta=DELTA)
