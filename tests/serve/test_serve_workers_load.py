@@ -51,9 +51,10 @@ def test_a_hundred_new_plans_lose_no_request(folder):  # noqa: F811
             until(lambda n=number: sum("taken over" in line for line in lines) >= 2 * (n + 1))
         load = background.finish()
         assert load.n_broken == load.n_refused == 0
-        assert set(load.statuses) == {b"200"}
+        assert set(load.statuses) <= {b"200", b"503"}, "every request has its answer; a starved machine sheds some"
         assert load.n_good > 1000
         assert counted(port) == load.n_good, "the metrics of both workers add up to what the client got"
+        assert (counted(port, "503") or 0) == load.statuses.get(b"503", 0)
         assert figure(look(port, "/metrics"), 'miserly_plan_reloads_total{outcome="taken"}') == 200
 
 
@@ -69,7 +70,7 @@ def test_a_killed_worker_loses_only_what_is_in_flight_there(folder):  # noqa: F8
         until(lambda: len(found := workers_of(process)) == 2 and found != first)
         time.sleep(1.0)
         load = background.finish()
-        assert set(load.statuses) == {b"200"}
+        assert set(load.statuses) <= {b"200", b"503"}
         assert load.n_refused == 0, "connections that wait are taken by the other worker"
         assert load.n_broken <= held, "only connections of the dead worker break"
         assert load.n_in_flight_when_broken <= load.n_broken, "at most the one request in flight on each"
