@@ -28,6 +28,8 @@ from miserly.boosting._ranking import LambdaRankLoss
 from miserly.boosting._remote import backend_for, fetch, is_remote
 from miserly.boosting._rounds import Round, Settings
 from miserly.boosting._rows import TrainingRows
+from miserly.boosting._seen import SeenRows, SeenRowsWarning, seen_rows
+from miserly.boosting._seen import warn_of_seen_rows as warn_of_seen_rows
 from miserly.boosting._trees import GrownTree, Table, TreeLimits, tree_table
 
 __all__ = [
@@ -52,6 +54,8 @@ __all__ = [
     "Round",
     "RowPricing",
     "RowsLostError",
+    "SeenRows",
+    "SeenRowsWarning",
     "Settings",
     "SoftmaxLoss",
     "SquaredHingeLoss",
@@ -72,6 +76,7 @@ __all__ = [
     "loss_names",
     "make_loss",
     "register_loss",
+    "seen_rows",
     "traverse_binned",
     "tree_table",
     "weight_unit",

@@ -40,6 +40,7 @@ class ImportedModel:
     categories: Mapping[int, Sequence[Any]] = field(default_factory=dict)
     error_costs: Sequence[Sequence[float]] | None = None
     check: Callable[[Plan], None] | None = None
+    ranks: bool = False
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ LINKS = {
 }
 CLASSIFIERS = ("logistic", "softmax", "one_vs_rest")
 SEVERAL_ANSWERS = ("MultiRMSE", "MultiLogloss", "MultiCrossEntropy", "RMSEWithUncertainty", "MultiQuantile")
+RANKERS = ("YetiRank", "PairLogit", "Query", "StochasticRank", "LambdaMart", "GroupQuantile")
 MOST_LEVELS = 16  # of CatBoost's oblivious trees
 NO_STATISTICS = (
     "This model looks at statistics of categories (CTR), text or embeddings, which a plan cannot compute. Train with "
@@ -96,6 +97,7 @@ def catboost_json(content: dict[str, Any], classes: Array | None, words: Words) 
         np.arange(len(tables)) % len(base),
         max(1, len(tables) // len(base)),
         categories=categories,
+        ranks=loss.startswith(RANKERS),
         error_costs=None if threshold == 0.5 or link != "logistic" else [[0.0, threshold], [1.0 - threshold, 0.0]],
     )
 

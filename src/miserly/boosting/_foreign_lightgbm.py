@@ -57,6 +57,7 @@ def lightgbm_text(text: str, classes: Array | None) -> ImportedModel:
         len(tables) // n_outputs,
         scale,
         categories=_categories(text, fields.get("feature_infos", "").split(), n_features),
+        ranks=fields.get("objective", "").startswith(("lambdarank", "rank_xendcg")),
     )
 
 

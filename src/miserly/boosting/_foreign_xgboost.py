@@ -63,8 +63,9 @@ def xgboost_json(content: dict[str, Any], classes: Array | None, missing: float 
         weights = np.array(booster["model"]["weights"], np.float64).reshape(n_features + 1, n_outputs)
         base = base[0] + weights[-1]  # linear boosters take the first base score for all classes
         return ImportedModel(*common, base, weights=weights[:-1], means=np.zeros(n_features))
+    ranks = objective.startswith("rank:")
     tables, outputs, n_rounds = _trees(booster, n_outputs, float(missing), _rounds_used(learner))
-    return ImportedModel(*common, base, tables, outputs, n_rounds, categories=_categories(booster))
+    return ImportedModel(*common, base, tables, outputs, n_rounds, categories=_categories(booster), ranks=ranks)
 
 
 def xgboost_model(model: Any) -> ImportedModel:

@@ -193,7 +193,7 @@ def _tree_plan(found: ImportedModel, costs: CostTable, charge: Charge) -> Plan:
         classes=found.classes,
         roots=(0,) if nodes else (),
         charge=charge,
-        notes={"estimator": "imported"},
+        notes={"estimator": "imported"} | ({"task": "ranking"} if found.ranks else {}),
         shares=shares,
     )
 

@@ -20,13 +20,22 @@ from miserly.cli.options import FILE, OUT_FILE, json_option, print_json
     show_default=True,
     help="A row pays for the splits that it meets, or for all that a tree may look at.",
 )
+@click.option(
+    "--lazy",
+    type=click.Choice(["class", "order"]),
+    help="Stop buying once the class of a row, or the order of the first documents of a query, is certain.",
+)
+@click.option(
+    "--top", type=click.IntRange(1), default=10, show_default=True, help="How many documents --lazy order keeps."
+)
 @json_option
-def import_model(model: Path, costs: Path, out: Path, charge: str, as_json: bool) -> None:
+def import_model(model: Path, costs: Path, out: Path, charge: str, lazy: str | None, top: int, as_json: bool) -> None:
     """Save MODEL (LightGBM text, XGBoost JSON or UBJ, CatBoost JSON, ONNX) as a plan that predicts the same."""
     from miserly.boosting import import_plan
     from miserly.costs import CostTable
 
     plan = import_plan(model, CostTable.from_file(costs), charge=charge)  # type: ignore[arg-type]
+    plan = plan if lazy is None else plan.lazy(lazy, top)
     plan.save(out)
     if as_json:
         used = [plan.costs.features[f] for f in plan.used_features]

@@ -1,6 +1,6 @@
 """What every model ends as: a dictionary of weak learners and a small graph of linear scorers over it."""
 
-from miserly.plan._cascade import cascade
+from miserly.plan._cascade import cascade, put_in_front
 from miserly.plan._cascade import joined as joined
 from miserly.plan._certificate import Certificate
 from miserly.plan._contributions import Contribution, Contributions
@@ -69,5 +69,6 @@ __all__ = [
     "cascade",
     "load_menu",
     "load_plan",
+    "put_in_front",
     "stack_trees",
 ]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from miserly.plan._dictionary import Trees
-from miserly.plan._node import EXIT, Node
+from miserly.plan._node import EXIT, Gate, Node
 from miserly.plan._plan import Plan
 
 
@@ -47,7 +47,7 @@ def cascade(plans: Sequence[Plan]) -> Plan:
         _check(first, plan, number)
         if plan.nodes:
             node = joined([plan.nodes[k] for k in plan.tables.chain], plan.n_outputs, EXIT)
-            bias = node.bias + plan.prior
+            bias = node.bias + (0.0 if plan.nodes[plan.tables.chain[0]].combine == "replace" else plan.prior)
             nodes.append(replace(node, learners=node.learners + n_trees, bias=bias, combine="replace"))
         n_trees += len(plan.dictionary)
     nodes[:-1] = [replace(node, passed=k) for k, node in enumerate(nodes[:-1], start=1)]
@@ -93,7 +93,7 @@ def _check(first: Plan, plan: Plan, number: int) -> None:
     what = f"Plan {number}"
     if not isinstance(plan.dictionary, Trees) or (plan.nodes and not plan.tables.chain):
         raise ValueError(f"{what} is not a sum of trees without gates; only such models can be cascaded.")
-    if not all(node.is_sum for node in plan.nodes):
+    if not _is_sum(plan):
         raise ValueError(f"{what} does more than add up its trees; only sums can be cascaded.")
     if plan.costs != first.costs or plan.charge != first.charge:
         raise ValueError(f"{what} has other features, prices or another charge than the first.")
@@ -101,6 +101,13 @@ def _check(first: Plan, plan: Plan, number: int) -> None:
         raise ValueError(f"{what} does not answer as the first does: another link, or other classes.")
     if _categories(plan) != _categories(first):
         raise ValueError(f"{what} numbers the categories of a feature in another way than the first.")
+
+
+def _is_sum(plan: Plan) -> bool:
+    """Whether it adds up its trees; the first node may replace the free answer, as that of imported models does."""
+    nodes = [plan.nodes[k] for k in plan.tables.chain]
+    whole = all(n.is_direct and n.routing is None and len(n.outputs) == plan.n_outputs for n in nodes[:1])
+    return whole and all(node.is_sum for node in nodes[1:])
 
 
 def _categories(plan: Plan) -> dict[str, Any]:
@@ -117,3 +124,76 @@ def _stacked(dictionaries: Sequence[Any]) -> Trees:
     parts["start"] = [*(s[:-1] + place for s, place in zip(parts["start"], ends)), ends[-1:]]
     parts["left"] = [left + place for left, place in zip(parts["left"], ends)]
     return Trees(**{name: np.concatenate(arrays) for name, arrays in parts.items()})
+
+
+def put_in_front(front: Plan, plan: Plan, X: Any, keep: int = 10, rounds: int | None = None) -> Plan:
+    """A cheap ranker before an expensive one: the first documents of each query go on, the others leave with its score.
+
+    Those that go on get the sum of both scores, brought to the same spread, and rank above the others. Rankers that err
+    differently are better together than alone, so the expensive one may need few of its rounds.
+
+    Parameters
+    ----------
+    front : Plan
+        The cheap ranker: trees that add up to one score. Fit it with `plan.costs`.
+    plan : Plan
+        The expensive one, of the same columns and prices: what `import_plan` made, say.
+    X : array or frame, rows × features
+        Rows, without labels, on which both scores get the same spread.
+    keep : int, default=10
+        How many documents of each query go on, 1 or more.
+    rounds : int, optional
+        How many rounds of the expensive ranker are used, from its first. By default all.
+
+    Returns
+    -------
+    Plan
+        Ranks by `rank_score`, with the query of each row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import miserly as ms
+    >>> rng = np.random.default_rng(0)
+    >>> X, qid = rng.normal(size=(200, 2)), np.repeat(np.arange(10), 20)
+    >>> costs, y = ms.CostTable.per_feature([1.0, 9.0]), np.digitize(X.sum(axis=1), [0.0, 1.0])
+    >>> cheap, whole = (ms.GreedyMiserRanker(costs, t, n_estimators=9).fit(X, y, qid=qid).plan_ for t in (0.1, 0.0))
+    >>> plan = ms.put_in_front(cheap, whole, X, keep=5)
+    >>> plan.predict_cost(X, qid).mean() < whole.predict_cost(X).mean()
+    np.True_
+    """
+    for name, part in (("front", front), ("plan", plan)):
+        if not isinstance(part.dictionary, Trees) or not part.tables.chain or not _is_sum(part):
+            raise ValueError(f"The {name} is not a sum of trees without gates. Give a boosted ranker.")
+        if part.classes is not None or part.n_outputs > 1:
+            raise ValueError(f"The {name} does not predict one number, by which documents are ranked. Give a ranker.")
+    if front.costs != plan.costs:
+        raise ValueError("The rankers have other features or prices. Fit the front with the costs of the plan.")
+    if rounds is not None and rounds < 1:
+        raise ValueError(f"rounds is a number of rounds, 1 or more, got {rounds}.")
+    parts = [[part.nodes[k] for k in part.tables.chain] for part in (front, plan)]
+    parts[1] = parts[1][:rounds]
+    ends = replace(plan, nodes=_linked(parts[1]), roots=(0,), certificate=None)
+    spread = [float(np.std(score)) for score in (front.score(X), ends.score(X))]
+    factor = spread[1] / spread[0] if spread[0] > 0.0 else 1.0
+    first = [replace(n, weights=n.weights * factor, bias=n.bias * factor) for n in parts[0]]
+    second = [replace(n, learners=n.learners + len(front.dictionary), combine="add", tier=1) for n in parts[1]]
+    nodes = list(_linked([*first, *second]))
+    nodes[len(first) - 1] = replace(nodes[len(first) - 1], gate=Gate.top(keep), failed=EXIT)
+    both = front.shares is not None and plan.shares is not None
+    return replace(
+        plan,
+        dictionary=_stacked([front.dictionary, plan.dictionary]),
+        nodes=tuple(nodes),
+        prior=front.prior * factor,
+        roots=(0,),
+        certificate=None,
+        shares=np.concatenate([front.shares, plan.shares]) if both else None,
+        notes={"estimator": "put_in_front", "models": [p.notes.get("estimator", "Plan") for p in (front, plan)]},
+    )
+
+
+def _linked(nodes: Sequence[Node]) -> tuple[Node, ...]:
+    """A chain of open nodes, each leading to the next."""
+    last = len(nodes) - 1
+    return tuple(replace(n, passed=k + 1 if k < last else EXIT) for k, n in enumerate(nodes))

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
-from miserly.boosting import BinnedDataset, fetch
+from miserly.boosting import BinnedDataset, fetch, warn_of_seen_rows
 from miserly.estimators._base._base import PlanEstimator
-from miserly.plan import refuse_missing
+from miserly.plan import Plan, refuse_missing
 
 
 def check_eval_set(
@@ -42,4 +42,7 @@ def check_eval_set(
         raise ValueError(f"The validation data have classes that the training data have not: {unknown[:5]}.")
     if isinstance(qid, str) and len(columns) < 2:
         raise ValueError(f"{qid} compares the rows of a query: give eval_set=(X, y, qid).")
-    return X, y, columns[1] if len(columns) > 1 else None
+    query = columns[1] if len(columns) > 1 else None
+    if isinstance(getattr(model, "dictionary", None), Plan) and isinstance(X, np.ndarray):
+        warn_of_seen_rows(model.dictionary, X, y, "validation rows", query)
+    return X, y, query

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from miserly._typing import Floats
-from miserly.boosting import backend_for
+from miserly.boosting import backend_for, warn_of_seen_rows
 from miserly.estimators._base._base import PlanEstimator, check_numbers
 from miserly.estimators._base._dictionary import Learners, RemoteTable, find_learners, reads_missing
 from miserly.estimators._base._target import Target
 from miserly.estimators._base._tree_dictionary import pooled_trees
+from miserly.plan import Plan
 
 
 class Ready(NamedTuple):
@@ -47,6 +48,8 @@ class LearnerEstimator(PlanEstimator):
             if isinstance(X, RemoteTable):
                 raise ValueError('dictionary="trees" is grown here: give a fitted model of trees for remote rows.')
             dictionary = pooled_trees(costs, X, target.encode(y), weights)
+        if isinstance(dictionary, Plan) and isinstance(X, np.ndarray):
+            warn_of_seen_rows(dictionary, X, y, "training rows")
         learners = find_learners(dictionary, costs, X, y, weights)
         return Ready(learners, y, target, np.ones(len(y)) if weights is None else weights)
 
