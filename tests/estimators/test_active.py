@@ -40,6 +40,25 @@ def test_without_look_ahead_nothing_pays():
     assert model.predict_cost(X).max() == 0.0
 
 
+def context_and_blocks(n, seed):
+    """The majority of three signs, in the block that the context names.
+
+    The least mean cost of a certain answer is 3.5: the context, two signs, and the third for the half of rows where the
+    two differ. Without adapting to the row it is 4."""
+    rng = np.random.default_rng(seed)
+    context, signs = rng.integers(3, size=n), rng.choice([-1.0, 1.0], size=(n, 3, 3))
+    return np.column_stack([context, signs.reshape(n, 9)]), signs[np.arange(n), context].sum(axis=1) > 0
+
+
+def test_look_ahead_buys_a_context_that_has_no_value_alone():
+    X, y = context_and_blocks(1500, 0)
+    model = ms.ActiveClassifier(ms.CostTable.uniform(), tradeoff=0.08, n_estimators=200).fit(X, y)
+    X, y = context_and_blocks(1000, 1)
+    assert model.plan_.start().needs == ("x0",)
+    assert model.score(X, y) > 0.99
+    assert 3.4 < model.predict_cost(X).mean() < 3.95
+
+
 def test_one_training_gives_the_frontier(look_ahead):
     X, y = exclusive_or(400, 2)
     costs = [look_ahead.within(lam).predict_cost(X).mean() for lam in (0.0, 0.05, 0.1, 0.6)]

@@ -34,14 +34,14 @@ class Policy(Frozen):
     values : Trees
         The value trees. They read the features, then the present probabilities and their entropy (or the number
         predicted). The trees of the first third of the lines of `first` sum to the expected drop of loss by each
-        candidate alone; the next third to the drop by the candidate and the best purchase after it; the last third to
-        the price of that purchase.
+        candidate alone; the next third to the drop by the candidate and the best purchases after it; the last third
+        to the price of those purchases.
     first : array of int32, 3 × candidates + 1
         Where the trees of each line begin.
     bias : array of float, 3 × candidates
         The constant of each line.
     ahead : array of bool, one per candidate
-        Whether the candidate is also judged together with the purchase after it.
+        Whether the candidate is also judged together with the purchases after it.
     level : array of int32, used features + 1
         The line of `scale` and `offset` for each number of known features.
     scale, offset : arrays of float, levels × outputs

@@ -165,7 +165,7 @@ class ActiveClassifier(PlanClassifier, _ActiveEstimator):
     n_folds : int, at least 2, default=3
         Folds of rows. Calibration and values are learned on rows that the predictor has not seen.
     lookahead : bool, default=True
-        Whether purchases are also judged together with the best purchase after them. It finds pairs that have a value
+        Whether purchases are also judged together with the best purchases after them. It finds those that have a value
         only together.
     max_bins : int in [2, 255], default=255
         Bins of each feature.
@@ -257,7 +257,7 @@ class ActiveRegressor(PlanRegressor, _ActiveEstimator):
     n_folds : int, at least 2, default=3
         Folds of rows. Calibration and values are learned on rows that the predictor has not seen.
     lookahead : bool, default=True
-        Whether purchases are also judged together with the best purchase after them.
+        Whether purchases are also judged together with the best purchases after them.
     max_bins : int in [2, 255], default=255
         Bins of each feature.
     random_state : int, RandomState or None, default=0

@@ -88,7 +88,7 @@ class Training:
                 plans = [self._plan(f, predictor, values, 0.0, classes, {}) for f in predictor.forests]
                 states = self._random_states(0.5) + self._visited(plans)
         forest = self._grown(states, np.arange(len(states)), n_rounds)
-        predictor = self._calibrated(predictor, states, forest)
+        predictor = self._calibrated(predictor, forest)
         values = self._values(predictor, states)
         logger.debug("%d rounds, %d candidates", n_rounds, len(values.candidates))
         return self._plan(forest, predictor, values, tradeoff, classes, notes)
@@ -151,12 +151,18 @@ class Training:
             forests = [forest.up_to(min(n_rounds, len(forest.ends))) for forest in forests]
         used = np.unique(np.concatenate([forest.trees.used for forest in forests]))
         empty = Predictor(self._table, self._link, forests, self._fold, used, None)  # type: ignore[arg-type]
-        return self._calibrated(empty, states, None), n_rounds
+        return self._calibrated(empty, None), n_rounds
 
-    def _calibrated(self, predictor: Predictor, states: States, final: Forest | None) -> Predictor:
-        """The predictor with a calibration on held-out states; for the features that the final forest uses."""
+    def _calibrated(self, predictor: Predictor, final: Forest | None) -> Predictor:
+        """The predictor with a calibration on held-out rows; for the features that the final forest uses.
+
+        It is fitted on new random states only. Those that the policy visits know what matters, so their scores are
+        right, and would make all scores of states that know as much look better than they are.
+        """
         used = predictor.used if final is None else final.trees.used.astype(np.intp)
-        some = self._some(states, 2 * MOST_VALUE_STATES)
+        n_copies = max(1, -(-2 * MOST_VALUE_STATES // len(self._y)))
+        rows = np.tile(np.arange(len(self._y)), min(n_copies, MOST_COPIES))
+        some = self._some(self._table.random(rows, self._rng, self._blind), 2 * MOST_VALUE_STATES)
         n_known = some.known[:, used].sum(axis=1)
         scores = predictor.scores(some)
         calibration = calibrate(self._link, scores, self._y[some.rows], n_known, len(used))

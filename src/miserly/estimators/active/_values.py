@@ -1,4 +1,4 @@
-"""What a purchase is worth: the expected drop of loss by each candidate, alone or with the best purchase after it.
+"""What a purchase is worth: the expected drop of loss by each candidate, alone or with the best purchases after it.
 
 For calibrated predictions p before and q after a purchase the expected drop of log-loss, given what was bought, is the
 divergence Σ q log(q / p): the mean over what might be found is the conditional mutual information. It needs no label,
@@ -21,8 +21,9 @@ from miserly.estimators.active._states import States, StateTable, some_columns
 from miserly.plan import Policy, probabilities, stack_trees
 
 LEAST_P = 1e-12
-MORE = 1.25  # times the best rate of one purchase: what two must reach to be counted as better
-OFTEN = 0.02  # of the states: a candidate that opens such a pair less often is judged alone
+MORE = 1.25  # times the best rate of one purchase: what several must reach to be counted as better
+OFTEN = 0.02  # of the states: a candidate that opens such purchases less often is judged alone
+MOST_FOLLOWING = 6  # purchases after the first: each is another pass over the states that are worth it
 Each = Callable[[Callable[[int], Forest], int], list[Forest]]
 
 
@@ -71,8 +72,8 @@ class Predictor:
 
 @dataclass(frozen=True)
 class Values:
-    """A forest for each candidate (a set of acquisitions): the drop by it alone, and where two purchases were judged,
-    the drop by both and the price of the second."""
+    """A forest for each candidate (a set of acquisitions): the drop by it alone, and where several purchases were
+    judged, the drop by all and the price of those after the first."""
 
     candidates: tuple[int, ...]
     alone: Sequence[Forest]
@@ -126,7 +127,7 @@ class Judge:
         return Values(self.candidates, self._forests(open_, drops), {})
 
     def ahead(self, values: Values, prices: Floats, unit: float, n_states: int) -> Values:
-        """The same values, with those of pairs for candidates that open a better second purchase often enough."""
+        """The same values, with those of several purchases for candidates that open better ones often enough."""
         if not self.candidates or not len(self._states):
             return values
         few = self._states[np.arange(min(n_states, len(self._states)))]
@@ -135,39 +136,59 @@ class Judge:
         price_now = np.stack([self._price(few, mask, prices) for mask in self.candidates], axis=1)
         unknown = np.stack([~few.known[:, own].all(axis=1) for own in self._own], axis=1)
         best = np.where(unknown, now / np.maximum(price_now, 1e-12 * unit), 0.0).max(axis=1, initial=0.0)
-        chosen, open_, gains, seconds = [], [], [], []
+        chosen, open_, gains, following = [], [], [], []
         for c, mask in enumerate(self.candidates):
             here = np.flatnonzero(unknown[:, c])
             if not len(here):
                 continue
-            second, price, rate = self._second(few[here], c, forest, now[here, c], price_now[here, c], prices)
+            then, price, rate = self._following(
+                few[here], c, forest, now[here, c], price_now[here, c], prices, best[here]
+            )
             if (rate > MORE * best[here]).mean() < OFTEN:
                 continue
-            after = self._predictor.read(self._predictor.calibrated(second))
+            after = self._predictor.read(self._predictor.calibrated(then))
             chosen.append(mask)
             open_.append(here)
             gains.append(self._predictor.drop(self._p[here], after))
-            seconds.append(price / unit)
-        both = zip(self._forests(open_, gains), self._forests(open_, seconds, unit))
+            following.append(price / unit)
+        both = zip(self._forests(open_, gains), self._forests(open_, following, unit))
         return Values(values.candidates, values.alone, dict(zip(chosen, both)))
 
-    def _second(
-        self, states: States, c: int, forest: Forest, gain: Floats, paid: Floats, prices: Floats
+    def _following(
+        self, states: States, c: int, forest: Forest, gain: Floats, paid: Floats, prices: Floats, single: Floats
     ) -> tuple[States, Floats, Floats]:
-        """The states after candidate c and the purchase that makes the best rate with it; its price; the rate."""
+        """The states after candidate c and the purchases that make the best rate with it, their price, and that rate.
+
+        One purchase follows always. More follow where the rate is better than that of each `single` purchase now, as
+        long as each makes it better still: a context that tells which tests decide is worth all of these tests.
+        """
         then = self._table.bought(states, self.candidates[c])
-        p = self._predictor.read(self._predictor.calibrated(then))
-        value = np.maximum(0.0, forest.scores(self._inputs(then, p)))
-        best_rate, best_price, owned = np.full(len(then), -1.0), np.zeros(len(then)), then.owned.copy()
-        for k, mask in enumerate(self.candidates):
-            price = self._price(then, mask, prices)
-            rate = (gain + value[:, k]) / np.maximum(paid + price, 1e-300)
-            better = (rate > best_rate) & ~then.known[:, self._own[k]].all(axis=1)
-            best_rate[better], best_price[better] = rate[better], price[better]
-            here = np.flatnonzero(better)
-            owned[here] = then.owned[here]
-            owned[np.ix_(here, np.array(list(set_bits(mask)), np.intp))] = True
-        return States(then.rows, owned, then.known | self._table.known(owned)), best_price, best_rate
+        gain, price, rate, live = gain.copy(), np.zeros(len(then)), np.full(len(then), -1.0), np.arange(len(then))
+        for _ in range(MOST_FOLLOWING):
+            one = then[live]
+            p = self._predictor.read(self._predictor.calibrated(one))
+            value = np.maximum(0.0, forest.scores(self._inputs(one, p)))
+            cost = np.stack([self._price(one, mask, prices) for mask in self.candidates], axis=1)
+            rates = (gain[live, None] + value) / np.maximum((paid + price)[live, None] + cost, 1e-300)
+            rates[np.stack([one.known[:, own].all(axis=1) for own in self._own], axis=1)] = -1.0
+            best = rates.argmax(axis=1)
+            at = np.flatnonzero(rates[np.arange(len(live)), best] > rate[live])
+            live, best = live[at], best[at]
+            gain[live] += value[at, best]
+            price[live] += cost[at, best]
+            rate[live] = rates[at, best]
+            self._buy(then, live, best)
+            live = live[rate[live] > MORE * single[live]]
+            if not len(live):
+                break
+        return then, price, rate
+
+    def _buy(self, states: States, rows: Array, candidates: Array) -> None:
+        """Each of these rows buys its candidate; in place."""
+        for k in np.unique(candidates):
+            here = rows[candidates == k]
+            after = self._table.bought(states[here], self.candidates[k])
+            states.owned[here], states.known[here] = after.owned, after.known
 
     def _price(self, states: States, mask: int, prices: Floats) -> Floats:
         """What a candidate costs each state now."""
