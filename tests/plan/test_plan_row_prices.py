@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import miserly as ms
 from miserly.costs import CostTable, LinearPrice
 from miserly.plan import Gate, Menu, Node, Plan, PlanFileError, RawFeatures, load_menu, load_plan
 from miserly.plan._run import FIELDS
@@ -199,6 +200,30 @@ def test_a_gate_by_query_compares_rows_with_prices_of_their_own():
     X = np.array([[1.0, 1000.0, 5.0], [2.0, 100000.0, 7.0], [3.0, 10.0, 9.0], [0.0, 10.0, 9.0]])
     run = plan.run(X, [0, 0, 1, 1], budget=2)
     np.testing.assert_allclose(run.cost, [1.0, 1.5, 1.5102, 1.0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("plan", [PLAN, replace(PLAN, means=None)], ids=["can miss", "cannot miss"])
+def test_on_demand_a_row_without_a_price_does_without(plan):
+    @ms.extractor("ask", yields=["age"])
+    def ask(row):
+        return row["age"]
+
+    @ms.extractor("count", yields=["tokens"])
+    def count(row):
+        return row["tokens"]
+
+    @ms.extractor("llm", yields=["answer"])
+    def llm(row):
+        return row["answer"]
+
+    with ms.OnDemand(plan, [ask, count, llm]) as runner:
+        for x in ROWS:
+            answer = runner.predict(dict(zip(COSTS.features, x.tolist())), budget=9)
+            assert answer.cost == plan.predict_cost(x[None])[0]
+            assert answer.value == plan.predict(x[None])[0]
+        for tokens in (None, -1e6):
+            answer = runner.predict({"age": 30.0, "tokens": tokens, "answer": 1.0})
+            assert (answer.cost, answer.stopped) == (1.5, "failed:llm")
 
 
 def header_of(path):

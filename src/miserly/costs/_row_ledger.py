@@ -142,6 +142,11 @@ class RowLedger(CurrencyLedger):
                     for currency in rule.parts:
                         self._amounts[currency][a] = 0.0
 
+    @property
+    def wrong(self) -> int:
+        """The acquisitions that have no price for this row, as a bit set."""
+        return sum(1 << a for a in self._wrong)
+
     def check(self, acquisitions: int) -> None:
         """Refuse to buy at a price that is none."""
         for a in self._wrong:

@@ -389,11 +389,12 @@ class Plan(Frozen):
         given: Mapping[str, float] | None = None,
         without: Sequence[str] = (),
         owned: Sequence[str] = (),
+        tolerant: bool = False,
     ) -> Walk:
         """Begin one row without its values: the walk says what it needs. Features that need nothing are `given`, and so
         are those of acquisitions that are `owned` already, for which nobody pays; the walk does `without` acquisitions
         that are known to be out of reach."""
-        return Walk(self, self._limit(budget), given or {}, without, owned)
+        return Walk(self, self._limit(budget), given or {}, without, owned, tolerant=tolerant)
 
     def start_list(
         self,

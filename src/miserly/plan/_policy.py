@@ -252,6 +252,7 @@ class PolicyPlan(Plan):
         given: Mapping[str, float] | None = None,
         without: Sequence[str] = (),
         owned: Sequence[str] = (),
+        tolerant: bool = False,
     ) -> PolicyWalk:
         """Begin one row from any state: values of any features may be `given`, nobody pays for acquisitions that are
         `owned`, and the walk never asks for those that it must do `without`."""

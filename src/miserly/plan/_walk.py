@@ -64,6 +64,9 @@ class Walk:
         Acquisitions that the row has already, for which nobody pays.
     in_list : bool, default=False
         Whether gates that compare documents wait for those of a `ListWalk`. By default the row is its whole query.
+    tolerant : bool, default=False
+        Whether an acquisition whose price for the row is none (negative, or of a missing value) is unavailable; else it
+        is an error.
 
     Attributes
     ----------
@@ -96,6 +99,7 @@ class Walk:
     """
 
     _prices: RowLedger | None = None
+    tolerant = False
 
     def __init__(
         self,
@@ -105,7 +109,9 @@ class Walk:
         without: Iterable[str] = (),
         owned: Iterable[str] = (),
         in_list: bool = False,
+        tolerant: bool = False,
     ) -> None:
+        self.tolerant = tolerant
         self.plan = plan
         self.budget, self._ledger = plan.tables.ledger_under(budget)
         self._prices = self._ledger if isinstance(self._ledger, RowLedger) else None
@@ -278,12 +284,20 @@ class Walk:
         if self._prices is not None and self._prices.unknown:
             have, masks = self.owned | self.asked, self.plan.tables.masks
             self._prices.learn(self._x, lambda columns: all(not masks[f] & ~have or f in self._apart for f in columns))
+            if self.tolerant and self.plan.can_miss and self._prices.wrong & ~(have | self._dead):
+                self._has_gaps = True
+                self._dead |= self._prices.wrong
+                self._close(f for f in self.plan.used_features if masks[f] & self._dead & ~have)
 
     def _order(self, wanted: int) -> int:
         """What of a set the row orders now: first that whose price is known, which tells the price of the rest."""
         asked = wanted & ~self.account.owned
         if self._prices is not None:
             asked = asked & ~self._prices.unknown or asked
+            wrong = asked & self._prices.wrong
+            if wrong and self.tolerant:
+                self._blame(f"failed:{self.plan.tables.acquisition_names(wrong)[0]}")
+                return LEAVES
             self._prices.check(asked)
         self._paid = self._ledger.after(self.account, asked)
         return asked
@@ -614,7 +628,7 @@ class ListWalk:
         self, plan: Plan, budget: Any, given: Mapping[str, float], without: Iterable[str], owned: Iterable[str]
     ) -> Walk:
         """Begin one more document; the gates open when all have begun."""
-        self.walks.append(Walk(plan, budget, given, without, owned, in_list=True))
+        self.walks.append(Walk(plan, budget, given, without, owned, in_list=True, tolerant=True))
         return self.walks[-1]
 
     @property

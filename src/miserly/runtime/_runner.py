@@ -358,7 +358,7 @@ class OnDemand:
         values = session.first_values(known) if known.values or extractors.batch(0, 0).extractors else {}
         limit = -1.0 if _is_lost(session, plan) else cap
         session.leave_out(unpaid := self._unpaid(extractors, spending))
-        session.begin(plan.start(limit, values, self._out_of_reach(plan, unpaid), known.owned))
+        session.begin(_start(plan, limit, values, self._out_of_reach(plan, unpaid), known.owned))
         return session
 
     def _list_request(
@@ -394,7 +394,7 @@ class OnDemand:
                 elif plan.by_query:
                     session.begin(walks.add(plan, limit, values, unavailable, known.owned))
                 else:
-                    session.begin(plan.start(limit, values, unavailable, known.owned))
+                    session.begin(_start(plan, limit, values, unavailable, known.owned))
             yield
         if self._now() < until:
             open_gates()
@@ -558,9 +558,16 @@ def _count(breaker: Breaker, outcome: CallOutcome) -> None:
         breaker.count(outcome.error is None)
 
 
+def _start(plan: Plan, limit: Any, values: Features, without: Sequence[str], owned: Sequence[str]) -> Walk:
+    """Begin a row, for which an acquisition without a price is unavailable: no error reaches the caller."""
+    if plan.costs.row_prices:
+        return plan.start(limit, values, without, owned, tolerant=True)
+    return plan.start(limit, values, without, owned)
+
+
 def _warm_up(plan: Plan) -> None:
     """Walk once with nothing but missing values, so that the first request does not wait for compiled code."""
-    walk = plan.start(given=dict.fromkeys(plan.tables.arriving(0, 0), math.nan))
+    walk = _start(plan, None, dict.fromkeys(plan.tables.arriving(0, 0), math.nan), (), ())
     while walk.needs:
         walk.supply(dict.fromkeys(plan.tables.arriving(walk.account.owned, walk.asked), math.nan))
     _ = walk.best
