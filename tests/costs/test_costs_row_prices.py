@@ -66,6 +66,7 @@ def test_prices_of_rows_and_their_mean():
     mean = expecting(costs, X)
     assert mean.prices["llm"] == mean.row_prices["llm"].mean == pytest.approx(0.014)
     assert mean.prices["ask"] == 1.0
+    assert expecting(mean, X[:1]) == mean  # a part of the rows does not change it: plans of one table stay comparable
     for wrong in (np.nan, -1e4):
         X[1, 1] = wrong
         with pytest.raises(ValueError, match="Row 1"):

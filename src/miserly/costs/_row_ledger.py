@@ -277,12 +277,15 @@ def paid_by_row(accounts: RowAccounts, ledger: Ledger, matrix: NDArray[np.float6
 
 
 def expecting(costs: CostTable, X: NDArray[Any]) -> CostTable:
-    """A bound table whose row prices know their mean over training rows; a row without a price is refused."""
+    """A bound table whose row prices know their mean over training rows, if they knew none; a row without a price is
+    refused."""
     prices = RowPrices(costs)
     prices.matrix(X)
     at = {feature: f for f, feature in enumerate(costs.features)}
 
     def with_mean(price: Any) -> Any:
+        if price.mean is not None:  # the table comes from a fit on more rows, or the user knows it
+            return price
         columns = [np.asarray(X[:, at[f]], np.float64) for f in price.features]
         return price.expecting(np.asarray(price.of(columns)))
 
