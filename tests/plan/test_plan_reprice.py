@@ -140,3 +140,14 @@ def test_what_is_missing_is_said():
         MENU.reprice({"a": 2.0}, X[VALID])
     with pytest.raises(ValueError, match="does not say what its plans bought"):
         Menu(MENU.plans, MENU.caps, MENU.quality, MENU.cost).reprice({"a": 2.0})
+
+
+def test_prices_by_row_are_counted_on_rows():
+    new = {"c": ms.LinearPrice(1.0, {"d": 0.1})}
+    with pytest.raises(ValueError, match="on rows only"):
+        MENU.reprice(new)
+    rows = np.abs(X[VALID])
+    menu = MENU.reprice(new, rows, quality)
+    assert menu.plans[-1].costs.row_prices
+    assert menu.cost[-1, -1] == pytest.approx(menu.plans[-1].predict_cost(rows).mean())
+    assert shares_bought(menu.plans[-1], rows).tolist() == shares_bought(MENU.plans[-1], rows).tolist()

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import miserly as ms
@@ -93,6 +93,7 @@ def test_what_is_counted_is_never_less_than_what_is_spent(price):
 # ---- the cap itself, against a plain account ------------------------------------------------------------------------
 
 
+@settings(deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from(["second", "minute", "hour", "day", "month"]))
 def test_no_window_holds_more_than_its_limit(seed, period):
     draw = random.Random(seed)
@@ -206,6 +207,33 @@ def test_priced_evaluations_are_no_services(clock, on_demand):
     assert first.cost > second.cost > 0
     assert second.stopped == "spend-cap:1USD/day"
     assert runner.spend_cap.status()[0].spent == 1.0
+
+
+def test_a_limit_in_one_currency_counts_that_currency(clock, on_demand):
+    prices = {"x": {"USD": 1.0, "minutes": 30}}
+    costs = ms.CostTable(["free", "x"], {"free": [], "x": ["x"]}, prices, exchange={"USD": 1, "minutes": 2})
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    plan = ms.GreedyMiserRegressor(costs, n_estimators=5).fit(X, X @ [1.0, 10.0]).plan_
+    runner = on_demand(plan, [free, paid_x()], clock=clock, spend_cap="3USD/day")
+    answers = [runner.predict(ROW) for _ in range(5)]
+    assert [a.stopped for a in answers] == ["answered"] * 3 + ["spend-cap:3USD/day"] * 2
+    assert runner.spend_cap.status()[0].spent == 3.0
+    with pytest.raises(ValueError, match="in one currency"):
+        on_demand(plan, [free, paid_x()], spend_cap=SpendCap(["3USD/day", "9minutes/hour"]))
+    with pytest.raises(ValueError, match="is in 'EUR'"):
+        on_demand(plan, [free, paid_x()], spend_cap="3EUR/day")
+
+
+def test_prices_by_row_need_what_is_reserved_and_what_is_paid(clock, on_demand):
+    prices = {"x": ms.LinearPrice(0.5, {"free": 0.1})}
+    costs = ms.CostTable(["free", "x"], {"free": [], "x": ["x"]}, prices, unit="USD")
+    X = np.random.default_rng(0).random((300, 2))
+    plan = ms.GreedyMiserRegressor(costs, n_estimators=5).fit(X, X @ [1.0, 10.0]).plan_
+    with pytest.raises(ValueError, match="depends on the row"):
+        on_demand(plan, [free, paid_x()], spend_cap="3USD/day")
+    known = paid_x(at_most=1.0, usage=lambda reply: 0.6)
+    runner = on_demand(plan, [free, known], clock=clock, spend_cap="1.7USD/day")
+    assert [runner.predict(ROW).paid for _ in range(4)] == [0.6, 0.6, 0.0, 0.0]
 
 
 def test_what_was_not_spent_is_given_back(clock, on_demand):

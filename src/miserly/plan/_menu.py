@@ -26,7 +26,7 @@ from miserly.plan._frozen import Frozen, frozen
 from miserly.plan._measured import measured_prices, really_paid
 from miserly.plan._plan import Budget, Plan
 from miserly.plan._profile import Promise
-from miserly.plan._reprice import Repricing, repriced_menu, shares_bought
+from miserly.plan._reprice import Repricing, compared, new_costs, repriced_menu, shares_bought
 from miserly.plan._run import Run
 from miserly.plan._validation import as_matrix
 from miserly.plan._walk import ListWalk, Walk
@@ -242,12 +242,17 @@ class Menu(Frozen):
         known = self
         if self.bought is None and X is not None:
             known = replace(self, bought=np.array([shares_bought(plan, X, qid) for plan in self.plans]))
-        table, caps, qualities, cost, change = repriced_menu(known, costs)
-        plans = tuple(plan.reprice(table) for plan in self.plans)
         if X is None or quality is None:
+            table, caps, qualities, cost, change = repriced_menu(known, costs)
+            plans = tuple(plan.reprice(table) for plan in self.plans)
             made = Menu(plans, caps, qualities, cost, self.names, self.metric, known.bought)
         else:
+            table = new_costs(self.costs, costs)
+            plans = tuple(plan.reprice(table) for plan in self.plans)
             made = Menu.measured(plans, X, quality, qid, names=self.names, metric=self.metric)
+            before = self.cost[:, -1]
+            rates = np.divide(made.cost[:, -1], before, out=np.ones(len(before)), where=before > 0)
+            change = compared(known, table, rates)
         return replace(made, repriced=change)
 
     # ---- choosing ---------------------------------------------------------------------------------------------

@@ -103,6 +103,11 @@ def repriced_menu(
             "reprice(costs, X, quality=...), or measure it again."
         )
     table = new_costs(menu.costs, costs)
+    if table.row_prices or menu.costs.row_prices:
+        raise ValueError(
+            "Prices that depend on the row can be counted on rows only: give validation rows, as in "
+            "reprice(costs, X, quality=...)."
+        )
     old, new = (np.array(list(t.prices.values())) for t in (menu.costs, table))
     whole = menu.bought @ old
     evaluated = np.maximum(0.0, menu.cost[:, -1] - whole) * _ratio_of_evaluation(menu.costs, table)
@@ -120,7 +125,7 @@ def repriced_menu(
             if cap < plan.tables.most_expensive:
                 at = max(0, int(np.searchsorted(menu.caps, same * (1 + 1e-9), side="right")) - 1)
             quality[i, j], cost[i, j] = menu.quality[i, at], menu.cost[i, at] * rates[i]
-    return table, caps, quality, cost, _compared(menu, table, old, new, rates)
+    return table, caps, quality, cost, compared(menu, table, rates)
 
 
 def _ratio_of_evaluation(old: CostTable, new: CostTable) -> float:
@@ -128,9 +133,10 @@ def _ratio_of_evaluation(old: CostTable, new: CostTable) -> float:
     return after / before if before > 0 else 1.0
 
 
-def _compared(menu: Menu, table: CostTable, old: Floats, new: Floats, rates: Floats) -> Repricing:
-    """How differently prices have moved, and what that means."""
+def compared(menu: Menu, table: CostTable, rates: Floats) -> Repricing:
+    """How differently prices have moved, and what that means; `rates` are new over old mean costs of the plans."""
     assert menu.bought is not None
+    old, new = (np.array(list(t.prices.values())) for t in (menu.costs, table))
     best = int(np.argmax(menu.quality[:, -1]))
     bought = menu.bought.max(axis=0)
     reasons = list(_free_ones(table, old, new))

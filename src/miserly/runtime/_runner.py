@@ -24,7 +24,7 @@ from miserly.runtime._hedging import HedgeTimer
 from miserly.runtime._request import PendingCall, Request, end_of
 from miserly.runtime._session import Session
 from miserly.runtime._spending import SpendCap
-from miserly.runtime._till import Till
+from miserly.runtime._till import Till, prices_under
 from miserly.runtime._workers import Deliver, Workers
 
 Features = Mapping[str, Any]
@@ -114,7 +114,9 @@ class OnDemand:
         self.spend_cap = SpendCap(spend_cap, now=clock.wall) if isinstance(spend_cap, str) else spend_cap
         self._till = self._open_till()
         self._workers = Workers(clock, self._till)
-        self._has_evaluation = any(max(p.costs.evaluation_prices(len(p.dictionary)), default=0.0) > 0 for p in plans)
+        self._has_other_costs = bool(self.plan.costs.exchange) or any(
+            max(p.costs.evaluation_prices(len(p.dictionary)), default=0.0) > 0 for p in plans
+        )
         self._most_paid = max(p.tables.most_expensive for p in plans)
         self._timers = {e.name: HedgeTimer(e.hedge) for e in given if e.hedge is not None and e.name in names}
         self.watch: Callable[[Mapping[str, float]], None] | None = None
@@ -330,15 +332,18 @@ class OnDemand:
 
     def _open_till(self) -> Till | None:
         """Where calls are paid; None if nobody counts what they really cost."""
+        costs, called = self.plan.costs, [e for known in self._sets for e in known.extractors]
+        prices = {name: price for known in self._sets for name, price in known.price.items()}
         if self.spend_cap is not None:
-            self.spend_cap.check_unit(self.plan.costs.unit)
-        till = Till(self.spend_cap, {name: price for known in self._sets for name, price in known.price.items()})
-        return till if any(till.serves(e) for known in self._sets for e in known.extractors) else None
+            prices = prices_under(self.spend_cap, costs, called, prices)
+        till = Till(self.spend_cap, prices)
+        return till if any(till.serves(e) for e in called) else None
 
     def _within(self, budget: Budget) -> tuple[float | Caps | None, str]:
         """The budget of a row that begins now, and the spending limit that makes it smaller, if one does.
 
-        Where evaluating a plan has a price, the budget stays: that is not what a spending limit counts.
+        Where evaluating a plan has a price, or prices have other currencies too, the budget stays: that is not what a
+        spending limit counts.
         """
         if isinstance(budget, Mapping):
             budget = read_budget(budget, self.plan.costs.exchange, self.plan.costs.unit)
@@ -348,7 +353,7 @@ class OnDemand:
         total = budget.total if isinstance(budget, Caps) else budget
         if left >= self._most_paid or (total is not None and total <= left):
             return budget, ""
-        return (budget if self._has_evaluation else tighter(budget, left)), limit
+        return (budget if self._has_other_costs else tighter(budget, left)), limit
 
     def _session(self, row: Any, budget: Budget, given: Features | None) -> Session:
         budget, spending = self._within(budget)
@@ -410,7 +415,7 @@ class OnDemand:
 
     def _unpaid(self, extractors: ExtractorSet, limit: str) -> list[str]:
         """The acquisitions that a spending limit leaves no money for, where it is no budget."""
-        if not limit or not self._has_evaluation or self._till is None or self.spend_cap is None:
+        if not limit or not self._has_other_costs or self._till is None or self.spend_cap is None:
             return []
         left = self.spend_cap.left()[0]
         return [e.acquisition for e in extractors.extractors if e.acquisition and self._till.exceeds(e, left)]

@@ -10,7 +10,7 @@ import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -147,14 +147,18 @@ class SpendCap:
         """Whether asking the store never waits."""
         return self._store.is_instant
 
-    def check_unit(self, unit: str) -> None:
-        """Refuse limits in another unit than that of the prices."""
+    def check_unit(self, unit: str, currencies: Collection[str] = ()) -> str:
+        """The unit of the limits; an error if it is neither that of the prices nor one of their currencies."""
+        money = sorted({limit.unit or unit for limit in self.limits if not limit.counts_calls})
+        if len(money) > 1:
+            raise ValueError(f"All limits of a spending cap are in one currency, got {', '.join(money)}.")
         for limit in self.limits:
-            if limit.unit and not limit.counts_calls and limit.unit != unit:
+            if limit.unit and not limit.counts_calls and limit.unit not in (unit, *currencies):
                 raise ValueError(
                     f"The spending limit {limit.name} is in {limit.unit!r}, and the plan's prices are in {unit!r}. "
                     f"Write the limit in {unit!r}, or leave its unit out."
                 )
+        return money[0] if money else unit
 
     def left(self) -> tuple[float, str]:
         """What may still be spent now, and the limit that says so. What another process spent in the last second may

@@ -8,6 +8,7 @@ import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from miserly.costs import CostTable
 from miserly.runtime._extractor import Extractor
 from miserly.runtime._spending import Reservation, SpendCap
 
@@ -24,6 +25,30 @@ class CallOutcome(NamedTuple):
     seconds: float = 0.0
     is_cached: bool = False
     paid: float | None = None
+
+
+def prices_under(
+    cap: SpendCap, costs: CostTable, called: Sequence[Extractor], prices: Mapping[str, float]
+) -> dict[str, float]:
+    """The prices of extractors in the currency of a cap; an error for those that cannot be reserved."""
+    unit = cap.check_unit(costs.unit, costs.exchange)
+    for e in called:
+        if e.acquisition in costs.row_prices and (e.usage is None or e.at_most is None):
+            raise ValueError(
+                f"The price of {e.acquisition!r} depends on the row: under a spending cap its extractor needs "
+                "at_most=, which is reserved before a call, and usage=, which says what it really cost."
+            )
+    return {e.name: _amount(costs, e.acquisition, unit) for e in called} if costs.exchange else dict(prices)
+
+
+def _amount(costs: CostTable, acquisition: str | None, currency: str) -> float:
+    """The price of an acquisition in one currency; 0 if it has none in it."""
+    if acquisition is None:
+        return 0.0
+    if acquisition in costs.amounts:
+        amount = costs.amounts[acquisition].get(currency, 0.0)
+        return amount if isinstance(amount, int | float) else 0.0
+    return costs.prices[acquisition] if currency == costs.unit else 0.0
 
 
 class Till:

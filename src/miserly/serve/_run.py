@@ -127,7 +127,7 @@ def serve(
     plan_file = Path(path).read_bytes()
     found = read_model(plan_file, str(path))  # a mistake is said once, here, and not by every worker
     if spend_cap:
-        SpendCap(spend_cap, store).check_unit(found.costs.unit)
+        SpendCap(spend_cap, store).check_unit(found.costs.unit, found.costs.exchange)
     with socket.create_server((host, port), family=_family(host), backlog=BACKLOG) as listener:
         log.info("%d workers running on http://%s:%d", workers, host, listener.getsockname()[1])
         code = Supervisor(start, listener, workers, stop_within, plan_file).run()
