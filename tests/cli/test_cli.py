@@ -60,10 +60,10 @@ def test_charged_by_path_a_row_pays_for_its_own_way(folder):
 def test_the_frontier_writes_a_table_a_picture_and_plans(folder):
     args = ("--grid", "1e-3:10:4", "--test", "test.csv", "--budget", "25", "--json", "--out", "sweep")
     result = json.loads(miserly("frontier", "train.csv", "validation.csv", *args, *TRAIN, cwd=folder))
-    assert len(result["points"]) == 4
+    assert len(result["points"]) == 5  # the constant, four models
     assert result["complete"]
     assert (folder / "sweep/frontier.png").stat().st_size > 10_000
-    assert len(list((folder / "sweep/plans").glob("*.plan"))) == 4
+    assert len(list((folder / "sweep/plans").glob("*.plan"))) == 5
     assert (folder / "sweep/chosen.plan").exists()
 
 
@@ -104,7 +104,7 @@ def test_ranking_from_letor_files(folder):
     assert notes["estimator"] == "GreedyMiserRanker"
     args = (*args, "--method", "greedy-miser", "--metric", "ndcg@5", "--grid", "1e-4:1e-2:2", "--out", "ranks")
     swept = json.loads(miserly("frontier", "train.txt", "validation.txt", *args, cwd=folder))
-    assert len(swept["points"]) == 2
+    assert len(swept["points"]) == 3  # the constant, two models
     answers = json.loads(miserly("predict", "r.plan", "validation.txt", "--json", cwd=folder))
     assert len(answers) > 100
 

@@ -45,7 +45,7 @@ def test_any_method_can_be_swept(folder, method):
     swept = json.loads(
         miserly("frontier", "train.csv", "validation.csv", *args, "--method", method, "--out", method, cwd=folder)
     )
-    assert len(swept["points"]) == 2
+    assert len(swept["points"]) == 3  # the constant, two models
     plan = json.loads(miserly("explain", f"{method}/plans/000.plan", "--json", cwd=folder))
     assert plan["notes"]["estimator"].lower().startswith({"path-tree": "pathtree"}.get(method, "costweighted"))
 

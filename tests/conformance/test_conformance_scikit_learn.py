@@ -122,5 +122,5 @@ def test_frames_from_the_steps_before_keep_their_names(library):
 
 
 def test_none_is_forgotten():
-    assert len(EVERY) == 31
+    assert len(EVERY) == 32
     assert RANKERS == ["GreedyMiserRanker", "EarlyExitRanker"]

@@ -103,7 +103,7 @@ def test_a_sweep_measures_each_point_on_validation_and_test(swept):
 def test_the_table_and_the_picture(swept, tmp_path):
     _, front = swept
     assert front.table().count("\n") == 5  # the head, the constant, four models
-    assert len(front.frame()) == 4
+    assert len(front.frame()) == 5  # the constant, four models
     front.plot(tmp_path / "front.png", chosen=front.points[1], on="test")
     assert (tmp_path / "front.png").read_bytes().startswith(b"\x89PNG")
 

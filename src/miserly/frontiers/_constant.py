@@ -16,8 +16,8 @@ from miserly.plan import Menu, Plan, Run
 def baseline(like: Point, job: Job) -> Point | None:
     """The model that buys nothing and predicts the constant of a fitted one; None for models without a plan."""
     plan = getattr(like.model, "plan_", None)
-    if type(plan) is not Plan:  # a policy has its own way to buy nothing
-        return None
+    if type(plan) is not Plan or isinstance(getattr(type(like.model), "plan_", None), property):
+        return None  # a policy has its own way to buy nothing, a pipeline a plan of a step
     model = copy(like.model)
     model.plan_ = replace(plan, nodes=(), roots=(), certificate=None)
     data = job.train if job.validation is None else job.validation
