@@ -107,7 +107,7 @@ def test_a_run_becomes_a_page_with_words(folder):
     plans = [load_plan(path) for path in (folder / "frontier/plans").iterdir()]
     assert any("ward" in plan.describe() for plan in plans)
     page = (folder / "report.html").read_text(encoding="utf-8")
-    assert any(f'"{ward}"' in page for ward in ("cardiology", "oncology", "surgery", "trauma"))
+    assert any(ward in page for ward in ("cardiology", "oncology", "surgery", "trauma"))
 
 
 def test_the_default_searches_a_portfolio_and_leaves_a_menu(folder):

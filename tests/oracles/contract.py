@@ -52,6 +52,7 @@ SHORT = {"n_stages": 2, "max_iter": 1}
 WEIGHTS = tuple(f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse"))
 STATES = "states are drawn for each row: a row of weight two and the same row twice are in different states"
 HELD_OUT = "rows that choose the steepness are drawn, and a row that stands twice is drawn twice as often"
+COUNTED = "how sure an exit is follows the number of its rows, and a row of weight two is one row"
 MOVED = "LibSVM's own answer for a row of weight two is that for two rows only to its tolerance; ours moves on from it"
 DRAWN = "vectors are drawn among the rows, and a row that stands twice is drawn twice as often"
 
@@ -65,7 +66,7 @@ CONTRACT = {
     "feature subset, classes": (FeatureSubsetClassifier(UNIFORM, n_estimators=30), 62, {}),
     "path tree, numbers": (PathTreeRegressor(UNIFORM, min_samples_leaf=1), 59, {}),
     "path tree, classes": (PathTreeClassifier(UNIFORM, min_samples_leaf=1), 62, {}),
-    "fast-and-frugal tree": (FastFrugalTreeClassifier(UNIFORM), 65, {}),
+    "fast-and-frugal tree": (FastFrugalTreeClassifier(UNIFORM), 63, dict.fromkeys(WEIGHTS, COUNTED)),
     "active, numbers": (ActiveRegressor(UNIFORM, **ACTIVE), 59, dict.fromkeys(WEIGHTS, STATES)),
     "active, classes": (ActiveClassifier(UNIFORM, **ACTIVE), 62, dict.fromkeys(WEIGHTS, STATES)),
     "AFR": (AFRClassifier(UNIFORM, n_dims=8, n_trees_per_dim=1, n_levels=2), 63, {}),
