@@ -256,7 +256,7 @@ def calls_of(url, barrier, results, fail_first):
     os._exit(0)
 
 
-@pytest.mark.parametrize("fail_first", [False, True])
+@pytest.mark.parametrize("fail_first", [False, pytest.param(True, marks=pytest.mark.slow)])  # True depends on timing
 def test_processes_join_a_call_of_another(server, tmp_path, fail_first):
     """Three processes ask for one key at once: the function is called once; again only where it failed."""
     context = multiprocessing.get_context("spawn")
