@@ -15,7 +15,7 @@ PLAN = Plan(COSTS, RawFeatures([0, 1]), (Node([0], [1.0], passed=1), Node([1], [
 
 
 class Service:
-    """Takes as long as it is told by number of the call; fails where the time is negative."""
+    """Takes the seconds listed for each call; fails where the time is negative."""
 
     def __init__(self, *slow):
         self.slow, self.n = dict(slow), itertools.count()
