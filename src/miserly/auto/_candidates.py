@@ -12,6 +12,7 @@ import numpy as np
 
 from miserly._typing import Floats
 from miserly.auto._assemble import assemble
+from miserly.auto._labels import SoftLabels
 from miserly.auto._policy import Decision, StageGraph, StagePolicy
 from miserly.auto._task import Rows
 from miserly.plan import Plan, Trees, stack_trees
@@ -57,6 +58,9 @@ class Scale:
         parts = [graph.stages[s] for s in graph.order]
         self.outputs = np.stack([self._joined(p.oof[graph.rows], p.held) for p in parts])
         self.every = np.arange(len(self.rows))
+        self._labels = None
+        if self.uses_folds and task.folds and task.kind != "lists":
+            self._labels = SoftLabels(task, y, self.outputs[graph.number[graph.teacher]])
 
     def _joined(self, of_folds: np.ndarray, of_held: np.ndarray | None) -> np.ndarray:
         """What is known of the measured rows: first those of folds, then those of the user."""
@@ -66,7 +70,9 @@ class Scale:
 
     def quality(self, ends: np.ndarray) -> float:
         """The metric (higher is better) if each row ends at the state of this number."""
-        value = self.task.quality(self.rows, self.outputs[ends, self.every])
+        output = self.outputs[ends, self.every]
+        value = None if self._labels is None else self._labels.quality(output)
+        value = self.task.quality(self.rows, output) if value is None else value
         return value if math.isfinite(value) else -math.inf
 
     def singles(self) -> list[TriedPlan]:

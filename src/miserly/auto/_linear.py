@@ -144,7 +144,7 @@ def weighted_sum(plans: Sequence[Plan], weights: Sequence[float]) -> Plan:
     last = len(nodes) - 1
     nodes = [replace(node, passed=EXIT if k == last else k + 1) for k, node in enumerate(nodes)]
     prior = np.sum([w * plan.prior for plan, w in zip(plans, weights)], axis=0)
-    return replace(cascade(plans), nodes=tuple(nodes), roots=(0,), prior=prior, notes=plans[0].notes)
+    return replace(cascade(plans), nodes=tuple(nodes), roots=(0,) if nodes else (), prior=prior, notes=plans[0].notes)
 
 
 def _together(parts: Sequence[tuple[Node, int, float]]) -> Node:

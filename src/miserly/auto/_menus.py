@@ -8,6 +8,7 @@ import numpy as np
 
 from miserly._typing import Floats
 from miserly.auto._candidates import Scale, TriedPlan
+from miserly.auto._labels import SoftLabels
 from miserly.auto._task import Rows
 from miserly.plan import Menu, Plan, Run
 
@@ -22,11 +23,13 @@ def make_menu(scale: Scale, kept: Sequence[TriedPlan], plans: Sequence[Plan]) ->
     spent.
     """
     chosen = _thinned(len(kept))
-    rows, of_fold = _rows(scale)
-    tried = [kept[k].plan(of_fold) for k in chosen]
+    rows, labels = _rows(scale)
+    tried = [kept[k].plan(labels is not None) for k in chosen]
 
     def quality(plan: Plan, run: Run) -> float:
-        return scale.task.quality(rows, _output(scale, plan, run))
+        output = _output(scale, plan, run)
+        value = None if labels is None or scale.task.kind == "lists" else labels.quality(output)
+        return scale.task.quality(rows, output) if value is None else value
 
     caps = _caps([run.cost for run in (plan.run(rows.X, rows.qid) for plan in tried)])
     measured = Menu.measured(tried, rows.X, quality, rows.qid, caps)
@@ -34,7 +37,7 @@ def make_menu(scale: Scale, kept: Sequence[TriedPlan], plans: Sequence[Plan]) ->
     moved = np.array([kept[k].quality for k in chosen]) - table[:, -1]
     spent = np.array([kept[k].mean_cost for k in chosen])
     factor = np.divide(spent, cost[:, -1], out=np.ones(len(spent)), where=cost[:, -1] > 0)
-    share = np.divide(cost, cost[:, -1:], out=np.zeros_like(cost), where=cost[:, -1:] > 0)
+    share = np.divide(cost, cost[:, -1:], out=np.ones_like(cost), where=cost[:, -1:] > 0)
     table = table + np.nan_to_num(moved, neginf=0.0)[:, None] * share
     names = [kept[k].member for k in chosen]
     finals = [plans[k] for k in chosen]
@@ -54,18 +57,16 @@ def _thinned(n: int) -> list[int]:
     return np.unique(np.linspace(0, n - 1, min(n, MOST_PLANS)).round().astype(int)).tolist()
 
 
-def _rows(scale: Scale) -> tuple[Rows, bool]:
-    """The rows to try caps on, and whether the models of the first fold must be used there."""
-    task = scale.task
-    if task.held is not None:
-        rows, of_fold = task.held, False
-    elif task.folds:
-        rows, of_fold = task.train.part(task.folds[0][1]), True
-    else:
-        rows, of_fold = task.train, False
-    if len(rows) > MOST_ROWS and task.kind != "lists":
-        rows = rows.part(np.sort(np.random.default_rng(task.seed).permutation(len(rows))[:MOST_ROWS]))
-    return rows, of_fold
+def _rows(scale: Scale) -> tuple[Rows, SoftLabels | None]:
+    """The rows to try caps on; with their labels, if the models of the first fold must be used there."""
+    task, graph = scale.task, scale.graph
+    all_rows = task.train if task.held is None else task.held
+    of_fold = task.held is None and bool(task.folds)
+    numbers = task.folds[0][1] if of_fold else np.arange(len(all_rows))
+    if len(numbers) > MOST_ROWS and task.kind != "lists":
+        numbers = np.sort(np.random.default_rng(task.seed).permutation(numbers)[:MOST_ROWS])
+    rows = all_rows.part(numbers)
+    return rows, SoftLabels(task, rows.y, graph.stages[graph.teacher].oof[numbers]) if of_fold else None
 
 
 def _output(scale: Scale, plan: Plan, run: Run) -> Floats:

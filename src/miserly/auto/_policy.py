@@ -16,8 +16,9 @@ import numpy as np
 
 from miserly._typing import Floats
 from miserly.auto._gate_tree import GateTree, Inputs, grow
+from miserly.auto._labels import SoftLabels
 from miserly.auto._stages import StageFitter, StageModel
-from miserly.auto._task import Rows, Task
+from miserly.auto._task import Task
 from miserly.plan import Trees, confidence_columns, stack_trees
 
 N_PARTS = 3  # a rule is the mean of this many trees, each fitted on the rows of all parts but one
@@ -117,12 +118,11 @@ class StageGraph:
         """The decisions at every state for one rate, found backwards."""
         task, n = self.task, len(self.rows)
         n_held = 0 if task.held is None else len(task.held)
-        train = task.train.part(self.rows)
         value: dict[int, Floats] = {}
         ends: dict[int, list[np.ndarray]] = {}
         decisions: dict[int, Decision] = {}
         for state in reversed(self.order):
-            here = self._loss_at(state, train, loss)
+            here = self.labels.row_loss(self.stages[state].oof[self.rows], loss)
             stop = [np.full(size, self.number[state]) for size in (n, n, n_held)]
             ways = [(s, value[s] + rate * (self.stages[s].price - self.stages[state].price)) for s in self.ways[state]]
             ways = [way for way in ways if way[1].min() < here.max()]
@@ -133,12 +133,10 @@ class StageGraph:
         held = None if task.held is None else ends[0][2]
         return StagePolicy(rate, decisions, ends[0][0], ends[0][1], held)
 
-    def _loss_at(self, state: int, train: Rows, loss: str) -> Floats:
-        """What each row loses if it stops at a state."""
-        output = self.stages[state].oof[self.rows]
-        if loss == "mistakes":
-            return self.task.smoothed_mistakes(train, output, self.stages[self.teacher].oof[self.rows])
-        return self.task.row_loss(train, output, loss)
+    @cached_property
+    def labels(self) -> SoftLabels:
+        """The labels of the rows that rules learn from."""
+        return SoftLabels(self.task, self.task.train.y[self.rows], self.stages[self.teacher].oof[self.rows])
 
     @cached_property
     def teacher(self) -> int:

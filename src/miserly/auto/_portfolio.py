@@ -19,6 +19,7 @@ from miserly.auto._search import find_sets
 from miserly.auto._stages import StageFitter
 from miserly.auto._task import Kind, Rows, Task, choose_metric
 from miserly.costs import CostTable
+from miserly.solvers import blas_threads
 
 logger = logging.getLogger(__name__)
 N_RATES, N_MORE = 7, 13  # rates of a sweep: first ones far apart, then between those that leave most
@@ -27,6 +28,11 @@ LEAST_GAP = 0.03  # in log cost, between neighbours, that is worth another rate
 
 def build(task: Task, clock: TimeLimit) -> tuple[list[TriedPlan], Scale]:
     """The frontier, and what it was measured with; an interruption or the end of the time keeps what is done."""
+    with blas_threads():
+        return _build(task, clock)
+
+
+def _build(task: Task, clock: TimeLimit) -> tuple[list[TriedPlan], Scale]:
     fitter = StageFitter(task, clock)
     fitter.stage(0)
     sets = [0]

@@ -20,6 +20,7 @@ from miserly.plan import EXIT, Plan
 
 KINDS = {"classes": GreedyMiserClassifier, "numbers": GreedyMiserRegressor, "lists": GreedyMiserRanker}
 PATIENCE = 12
+FEWEST_ROUNDS, MOST_ROUNDS = 50, 300  # half a round a row: on few rows the loss may fall for ever without a gain
 LARGE = 4000  # rows from which deeper trees are tried
 SHAPES: tuple[dict[str, Any], ...] = ({"max_depth": 3, "max_leaf_nodes": None}, {"max_depth": 6, "max_leaf_nodes": 16})
 LIST_SHAPES: tuple[dict[str, Any], ...] = (
@@ -86,7 +87,7 @@ class StageFitter:
         self.everything = (1 << len(task.costs.acquisitions)) - 1
         self._ledger = Ledger(task.costs.price_list, ())
         settings: dict[str, Any] = {
-            "n_estimators": 300,
+            "n_estimators": int(np.clip(len(task.train) // 2, FEWEST_ROUNDS, MOST_ROUNDS)),
             "learning_rate": 0.1,
             "max_depth": 3,
             "min_samples_leaf": int(np.clip(len(task.train) // 150, 3, 20)),

@@ -17,7 +17,6 @@ from miserly.plan import least_expected
 Kind = Literal["classes", "numbers", "lists"]
 SMALL = 1500  # rows up to which five folds are affordable
 LARGE = 6000  # rows from which one of three folds is enough to choose on
-SMOOTHED = 0.5  # of a label: all of it would believe the model blindly, nothing leaves too few mistakes to learn from
 LEAST_PROBABILITY = 1e-3  # below it a log loss is noise that would drown all other rows
 
 
@@ -87,14 +86,6 @@ class Task:
             return self.error_costs[rows.y.astype(np.intp), least_expected(output, self.error_costs)]
         p = output[np.arange(len(output)), rows.y.astype(np.intp)]
         return -np.log(np.clip(p, LEAST_PROBABILITY, 1.0))
-
-    def smoothed_mistakes(self, rows: Rows, output: Floats, teacher: Floats) -> Floats:
-        """What each row's prediction costs, with half of each label replaced by the probabilities of a better model:
-        a rare mistake of a high cost says little about the other rows like it."""
-        assert self.error_costs is not None
-        predicted = least_expected(output, self.error_costs)
-        expected = (teacher * self.error_costs[:, predicted].T).sum(axis=1)
-        return (1.0 - SMOOTHED) * self.error_costs[rows.y.astype(np.intp), predicted] + SMOOTHED * expected
 
     def mean_loss(self, oof: Floats, kind: str) -> float:
         """The mean loss of out-of-fold predictions."""

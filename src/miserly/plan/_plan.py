@@ -305,7 +305,9 @@ class Plan(Frozen):
 
     def _single(self, X: Any) -> NDArray[np.float64] | None:
         """The scores of one row, if the plan is one of those that can do without a batch."""
-        ready = self.tables.one_row if type(self).run is Plan.run else None
+        if type(self).run is not Plan.run or not isinstance(X, np.ndarray) or len(X.shape) != 2 or len(X) != 1:
+            return None  # before anything is made ready: a batch does not need it
+        ready = self.tables.one_row
         return None if ready is None else ready.scores(X)
 
     def predict_cost(

@@ -330,8 +330,8 @@ class PlanClassifier(ClassifierMixin, PlanEstimator):
         classes = np.unique(y)
         if len(classes) < 2:
             raise ValueError(
-                f"y holds one class only, {classes[0]!r} ({type_of_target(y)}): a classifier needs at least two "
-                "classes. Give data that has both."
+                f"y holds one class only, {classes.tolist()[0]!r} ({type_of_target(y)}): a classifier needs at least "
+                "two classes. Give data that has both."
             )
         return classes
 
