@@ -1,13 +1,14 @@
 """From a column of numbers to bins: where to cut, and which bin a value falls in."""
 
 import numpy as np
-from numba import njit
+
+from miserly.kernels.compiling import compiled
 
 MISSING = 255
 U = np.uint64
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _run_end(values, i):
     """Where the run of values equal to the i-th ends."""
     j = i + 1
@@ -16,7 +17,7 @@ def _run_end(values, i):
     return j
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _more_than(values, n_distinct):
     """Whether there are more distinct values than this."""
     i = 0
@@ -26,7 +27,7 @@ def _more_than(values, n_distinct):
     return n_distinct < 0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _has_run(values, length):
     """Whether a value stands so many times."""
     found = False
@@ -35,7 +36,7 @@ def _has_run(values, length):
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _bins_left(values, max_bins, heavy):
     """Bins left for light values once each heavy value has its own and light ones before it are cut off; light rows."""
     n_left = max_bins
@@ -54,7 +55,7 @@ def _bins_left(values, max_bins, heavy):
     return n_left, light
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def find_cuts(values, max_bins, cuts):
     """Cut a sorted column into at most `max_bins` bins at its quantiles; returns how many cuts were made.
 
@@ -94,7 +95,7 @@ def find_cuts(values, max_bins, cuts):
     return n_cuts
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def encode(values, cuts, bins):
     """Bin of each value: the number of cuts below it, by a branchless search over cuts padded with infinity.
 

@@ -1,7 +1,8 @@
 """Sums that lose nothing: the mantissas of numbers, added as integers by exponent."""
 
 import numpy as np
-from numba import njit
+
+from miserly.kernels.compiling import compiled
 
 N_EXPONENTS = 2048  # of a float64
 LOW_BITS = 26  # half of a mantissa of 53: sums of 2²⁴ halves fit a float's mantissa
@@ -10,7 +11,7 @@ _LEADING = np.int64(1 << 52)
 _LOW = np.int64((1 << LOW_BITS) - 1)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def add_by_exponent(bits, high, low):
     """Add float64 numbers, given as the int64 of their bits, to the sums of the upper and lower halves of mantissas.
 

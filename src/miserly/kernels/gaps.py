@@ -10,12 +10,13 @@ See `kernels.trees` for the table of trees.
 """
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from miserly.kernels.compiling import compiled
 from miserly.kernels.trees import PLACE, _right
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _value(x, seen, start, trees, gaps):
     """The value of one tree for one row."""
     _, _, feature, _, threshold, left, missing_right, value = trees
@@ -32,7 +33,7 @@ def _value(x, seen, start, trees, gaps):
     return value[at] + correction
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def add_trees_to_row(x, seen, trees, gaps, learners, pointer, output, weight, keep, values, known, score):
     """Add the weighted values of some trees to the score of one row; as in `kernels.trees`."""
     start = trees[0]
@@ -49,7 +50,7 @@ def add_trees_to_row(x, seen, trees, gaps, learners, pointer, output, weight, ke
             score[output[j]] += weight[j] * h
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@compiled(parallel=True)
 def add_trees(X, seen, rows, trees, gaps, learners, pointer, output, weight, keep, values, known, scores):
     """The same for many rows."""
     same_for_all, one_line = seen.shape[0] == 1, values.shape[0] == 1
@@ -62,7 +63,7 @@ def add_trees(X, seen, rows, trees, gaps, learners, pointer, output, weight, kee
         )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def walk_row_until_purchase(x, seen, trees, gaps, learners, needs, owned, ready, entry, place):
     """Walk one row through some trees until a split needs what the row does not own.
 
@@ -89,7 +90,7 @@ def walk_row_until_purchase(x, seen, trees, gaps, learners, needs, owned, ready,
     return entry, place, -1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def walk_until_purchase(X, seen, rows, trees, gaps, learners, needs, owned, ready, entry, place, wants):
     """The same for many rows, except those whose `wants` is -1 already; `entry`, `place`, `wants` are set in place.
 
@@ -102,7 +103,7 @@ def walk_until_purchase(X, seen, rows, trees, gaps, learners, needs, owned, read
             )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def buy_paths(X, seen, rows, trees, gaps, learners, needs, bought):
     """Mark what each row must own to walk its own paths through some trees, where all rows know the same features."""
     start, _, feature, _, threshold, left, missing_right, _ = trees
@@ -120,7 +121,7 @@ def buy_paths(X, seen, rows, trees, gaps, learners, needs, bought):
                     at = PLACE(left[at] + major_right[at])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def count_visits(X, trees, visits):
     """Count the rows that come to each place of the table."""
     start, _, feature, _, threshold, left, missing_right, _ = trees
@@ -133,7 +134,7 @@ def count_visits(X, trees, visits):
                 visits[at] += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def spread_of_unknowns(x, seen, trees, gaps, shares, learners, pointer, output, weight, variance, deviation):
     """How far the score of a row may move by each feature that it does not know (features × outputs).
 

@@ -3,12 +3,13 @@
 import math
 
 import numpy as np
-from numba import njit
+
+from miserly.kernels.compiling import compiled
 
 EXIT = -1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def through_gates(
     scores,
     moves,

@@ -8,9 +8,8 @@ as soon as its leaf is split. To keep compiling short each helper takes only the
 """
 
 import numpy as np
-from numba import njit
 
-from miserly.kernels.compiling import inner
+from miserly.kernels.compiling import compiled, inner
 from miserly.kernels.histograms import (
     AHEAD,
     BYTE,
@@ -301,7 +300,7 @@ def _grow_tree(
     return n_splits, n_purchases
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def grow_round(
     outputs, words, n_bins, thresholds, y, scores, gradients, hessians, absent, flags, settings, limits, order,
     by_path, repeat, needs, needed_by, price, owned, prices, lacking, owners, root_lacking, allowed,

@@ -8,11 +8,11 @@ values. Row ids are unsigned 32-bit: signed ones cost a wrap-around test on ever
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, prange, types
+from numba import prange, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from miserly.kernels.compiling import inner
+from miserly.kernels.compiling import compiled, inner
 
 COUNT_BITS = 24  # rows up to 16.7 million; the other 40 bits hold the sum of gradients
 COUNT_MASK = (1 << COUNT_BITS) - 1
@@ -68,7 +68,7 @@ def pack_difference(y, score, scale, packed):
     return exact
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def add_row(h, word, g):
     """Add a row's packed gradient to the bins of its eight features."""
     h[0, word & BYTE] += g
@@ -81,7 +81,7 @@ def add_row(h, word, g):
     h[7, word >> np.uint64(56)] += g
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _tiles(features):
     """Where each tile's features begin in a sorted list of features, and the list's end."""
     first = np.empty(features.size + 1, np.int64)
@@ -94,7 +94,7 @@ def _tiles(features):
     return first[: n_tiles + 1]
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@compiled(parallel=True)
 def count_all(words, packed, features, out):
     """Histograms of the root for a sorted list of features: every row, in order, a tile per pass."""
     first = _tiles(features)
@@ -116,7 +116,7 @@ def count_all(words, packed, features, out):
                 out[k] = h[features[k] % LANES]
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@compiled(parallel=True)
 def count_rows(words, rows, packed, features, out):
     """Histograms of one node: its rows and their gradients (in the order of the rows), a tile per pass."""
     first = _tiles(features)
@@ -146,7 +146,7 @@ def count_rows(words, rows, packed, features, out):
                 out[k] = h[features[k] % LANES]
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@compiled(parallel=True)
 def subtract(parent, of_parent, child, of_child, out):
     """Histograms of the other child: line by line the parent's less the counted child's."""
     for k in prange(of_parent.size):
@@ -156,7 +156,7 @@ def subtract(parent, of_parent, child, of_child, out):
             out[k, b] = p[b] - c[b]
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@compiled(parallel=True)
 def shift(histograms, counted, of_counted, by):
     """Take `by` quanta from the gradient of every row that other histograms count (line by line, some of the rows)."""
     step = np.int64(by) << COUNT_BITS
@@ -167,7 +167,7 @@ def shift(histograms, counted, of_counted, by):
             shifted[b] -= (c[b] & COUNT_MASK) * step
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def _scan(histogram, start, last, total, min_rows, contrast, rows, gain):
     """Best cut of one histogram, given what already lies on the left: n times its gain, and its bin (-1: none).
 
@@ -217,7 +217,7 @@ def search_histogram(h, n_bins, total, min_rows, scale, work):
     return gain, cut, right
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@compiled(parallel=True)
 def best_splits(histograms, features, n_bins, total, min_rows, scale, gains, cuts, missing_right):
     """Best raw gain of each feature in one node, where it cuts, and on which side missing values go.
 
@@ -229,7 +229,7 @@ def best_splits(histograms, features, n_bins, total, min_rows, scale, gains, cut
         gains[f], cuts[f], missing_right[f] = search_histogram(histograms[k], n_bins[f], total, min_rows, scale, work)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def _scan_lanes(lanes, n_gradients, start, last, totals, total_weight, min_rows, gain):
     """The same for several gradients, and weights other than one in the last lane: W times the summed gain."""
     n = totals[0] & COUNT_MASK
@@ -258,7 +258,7 @@ def _scan_lanes(lanes, n_gradients, start, last, totals, total_weight, min_rows,
     return best, best_bin
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@compiled(parallel=True)
 def best_splits_of_lanes(
     histograms, n_gradients, features, n_bins, totals, min_rows, scale, gains, cuts, missing_right
 ):
@@ -290,7 +290,7 @@ def best_splits_of_lanes(
         missing_right[f] = right
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def best_net(gains, prices, least, bound):
     """The best gain less price of the features that gain more than `least` and cost less than `bound`, and which."""
     best = -np.inf
@@ -347,7 +347,7 @@ def sum_packed(packed):
     return total, squares
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sum_lanes(lanes, n_gradients, rows, sums):
     """Sum of each lane over some rows, and the sum of squared gradients, each divided by the row's weight.
 
@@ -369,7 +369,7 @@ def sum_lanes(lanes, n_gradients, rows, sums):
     return squares
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fixed_sum(values, rows, scale):
     """Sum of some rows' values as integers (fixed point): the same for any order of the rows."""
     total = np.int64(0)
@@ -378,7 +378,7 @@ def fixed_sum(values, rows, scale):
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def add_at(scores, rows, value):
     """Add a leaf's value to the scores of its rows."""
     for i in range(rows.size):
@@ -388,25 +388,25 @@ def add_at(scores, rows, value):
 # ---- the same loops as calls from Python, for trees that are grown split by split ------------------------------------
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def pack_gradients(gradient, scale, packed):
     """`pack` from Python."""
     pack(gradient, scale, packed)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def pack_differences(y, score, scale, packed):
     """`pack_difference` from Python."""
     return pack_difference(y, score, scale, packed)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def partition_rows(column, lane, rows, packed, cut, missing_right, spare_rows, spare_packed):
     """`partition` from Python."""
     return partition(column, lane, rows, packed, cut, missing_right, spare_rows, spare_packed)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sum_all_packed(packed):
     """`sum_packed` from Python."""
     return sum_packed(packed)

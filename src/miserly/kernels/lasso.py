@@ -7,10 +7,11 @@ its curvature is the same for every output. They end when the conditions of opti
 import math
 
 import numpy as np
-from numba import njit
+
+from miserly.kernels.compiling import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _new_block(residual, curvature, penalty, block):
     """Write the best block into `residual` (which holds −gradient + curvature · block); the size of the change."""
     size = 0.0
@@ -25,7 +26,7 @@ def _new_block(residual, curvature, penalty, block):
     return change * curvature
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _violation(residual, penalty, block):
     """How far one feature is from optimal; `residual` is its negative gradient."""
     size, total = 0.0, 0.0
@@ -41,7 +42,7 @@ def _violation(residual, penalty, block):
     return worst
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def descend_gram(gram, penalty, residual, beta, tol, max_sweeps):
     """With `gram` = ZᵀZ; `residual` = (Y − Zβ)ᵀZ, output × feature, is kept up to date. Returns (sweeps, violation)."""
     n_features, n_outputs = beta.shape
@@ -79,7 +80,7 @@ def descend_gram(gram, penalty, residual, beta, tol, max_sweeps):
     return sweeps, worst
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def descend_residual(Zt, squares, penalty, residuals, beta, tol, max_sweeps):
     """With `residuals` = (Y − Zβ)ᵀ kept up to date and `squares` the diagonal of ZᵀZ. Returns (sweeps, violation)."""
     n_features, n_outputs = beta.shape
@@ -114,7 +115,7 @@ def descend_residual(Zt, squares, penalty, residuals, beta, tol, max_sweeps):
     return sweeps, worst
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _in_use(beta):
     """The features with a coefficient that is not zero."""
     use = np.zeros(beta.shape[0], np.bool_)

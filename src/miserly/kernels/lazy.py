@@ -16,9 +16,8 @@ The arguments come as tuples (made by `plan.LazyPlan`):
 import math
 
 import numpy as np
-from numba import njit
 
-from miserly.kernels.compiling import inner
+from miserly.kernels.compiling import compiled, inner
 from miserly.kernels.links import _sigmoid
 from miserly.kernels.policy import _add_exactly
 from miserly.kernels.trees import _right
@@ -49,7 +48,7 @@ def _bound_tree(x, known, t, trees, low, high, mean, below, above, middle):
     low[t], high[t], mean[t] = below[0], above[0], middle[0]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def look(x, known, trees, edges, low, high, mean, sums):
     """Bound the trees that are open still. `sums` is, for each output, the least, the largest and the mean score; the
     last line's first number is how much of it may be rounding. Returns the number of trees that are open."""
@@ -77,7 +76,7 @@ def look(x, known, trees, edges, low, high, mean, sums):
     return n_open
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def contends(sums, reading, contending):
     """Mark the outputs that may still win; returns whether the answer is certain."""
     kind, scale, offset = reading[0], reading[1], reading[2]
@@ -102,7 +101,7 @@ def contends(sums, reading, contending):
     return certain
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def is_sure(sums, reading, link, confidence):
     """Whether the most probable class has this probability, by the mean score."""
     if confidence > 1.0:
@@ -138,7 +137,7 @@ def _wanted(x, known, closed, t, trees, groups):
     return -1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def choose(x, known, closed, owned, had, low, high, contending, model, budget, paid):
     """The group to buy next, or -1; and whether one that was wanted did not fit the budget. Such groups are closed:
     what is bought meanwhile can only raise the total. What the row `had` at the start is not paid, evaluation costs
@@ -192,7 +191,7 @@ def choose(x, known, closed, owned, had, low, high, contending, model, budget, p
             closed[f] |= groups[f] == best
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def buy(group, known, closed, owned, offers, away):
     """Own what a group needs, and know the features that need no more. Features that are `away` stay unknown."""
     _, group_of, acquisition, _ = offers
@@ -201,7 +200,7 @@ def buy(group, known, closed, owned, offers, away):
     reveal(known, closed, owned, offers, away)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def reveal(known, closed, owned, offers, away):
     """Know the features all of whose acquisitions are owned."""
     groups, group_of, acquisition, _ = offers
@@ -214,7 +213,7 @@ def reveal(known, closed, owned, offers, away):
             known[f] = True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def run_rows(X, first, end, model, limits, known_first, away, most_steps, owned, score, blocked, n_open):
     """Each row on its own, until its answer is certain or it cannot buy any more, or for `most_steps` purchases."""
     trees, edges, offers, reading = model
@@ -240,7 +239,7 @@ def run_rows(X, first, end, model, limits, known_first, away, most_steps, owned,
         score[i] = sums[2]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def undecided(least, most, slack, k, is_open):
     """Mark the rows whose place may matter still: those that may be among the first k, and whose score may be on either
     side of another's of these."""
@@ -260,7 +259,7 @@ def undecided(least, most, slack, k, is_open):
                     is_open[i] |= not apart
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def run_list(X, rows, model, limits, k, known_first, away, most_steps, owned, score, blocked, n_open):
     """The rows of one query together: in each turn those whose place is undecided buy once."""
     trees, edges, offers, _ = model

@@ -4,14 +4,15 @@ The table of trees is that of `kernels.trees`. Sums run in a fixed order, so the
 """
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from miserly.kernels.compiling import compiled
 from miserly.kernels.trees import BLOCK, block_leaves
 
 WIDE_BLOCK = 1024  # rows whose scores stay in the first cache while trees are added
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@compiled(parallel=True)
 def leaf_codes(X, trees, used, number, codes):
     """The number of each row's leaf in each tree, tree × row; `number` holds it by place in the table."""
     start, depth, _, slot, threshold, left, missing_right, _ = trees
@@ -33,7 +34,7 @@ def leaf_codes(X, trees, used, number, codes):
                 codes[t, first + i] = number[at[i]]
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@compiled(parallel=True)
 def add_leaf_values(codes, learners, value, weight, out):
     """Add weighted leaf values of some trees to each row, tree by tree in the given order."""
     n = codes.shape[1]
@@ -48,7 +49,7 @@ def add_leaf_values(codes, learners, value, weight, out):
                         out[i, k] += weight[e, k] * value[t, codes[t, i]]
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@compiled(parallel=True)
 def sum_by_leaf(codes, values, out):
     """Sum some values over the rows of each leaf, tree × leaf × column, in the order of the rows."""
     for t in prange(codes.shape[0]):

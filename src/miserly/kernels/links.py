@@ -3,10 +3,11 @@
 import math
 
 import numpy as np
-from numba import njit
+
+from miserly.kernels.compiling import compiled
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def _sigmoid(z):
     if z >= 0:
         return 1.0 / (1.0 + math.exp(-z))
@@ -14,7 +15,7 @@ def _sigmoid(z):
     return e / (1.0 + e)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sigmoid(z, out):
     """Logistic function of each entry."""
     for i in range(z.shape[0]):
@@ -22,7 +23,7 @@ def sigmoid(z, out):
             out[i, k] = _sigmoid(z[i, k])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def exp(z, out):
     """Exponential of each entry."""
     for i in range(z.shape[0]):
@@ -30,7 +31,7 @@ def exp(z, out):
             out[i, k] = math.exp(z[i, k])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def softplus(z, out):
     """Logarithm of 1 + exp of each entry."""
     for i in range(z.shape[0]):
@@ -38,7 +39,7 @@ def softplus(z, out):
             out[i, k] = math.log1p(math.exp(-abs(z[i, k]))) + max(z[i, k], 0.0)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def two_classes(z, out):
     """The probabilities of both classes from the one score."""
     for i in range(z.shape[0]):
@@ -46,7 +47,7 @@ def two_classes(z, out):
         out[i, 0] = 1.0 - out[i, 1]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def softmax(z, out):
     """Softmax of each row."""
     for i in range(z.shape[0]):
@@ -61,7 +62,7 @@ def softmax(z, out):
             out[i, k] /= total
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def vote(z, n_classes, out):
     """One-vs-one votes of each row, pairs (0,1), (0,2), …, (1,2), …; a positive score is a vote for the first.
 
@@ -82,7 +83,7 @@ def vote(z, n_classes, out):
             out[i, k] /= pair
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def couple(z, n_classes, out, nearness=1e-6):
     """Class probabilities from the log-odds of each pair (the first against the second), pairs as in `vote`.
 
@@ -123,7 +124,7 @@ def couple(z, n_classes, out, nearness=1e-6):
                     p[b] /= 1.0 + step
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def logistic_loss(y, score, loss, gradient, hessian):
     """Log-loss of each row, its negative gradient and hessian, y in {0, 1}; scores are 1 × row."""
     for i in range(y.size):
@@ -136,7 +137,7 @@ def logistic_loss(y, score, loss, gradient, hessian):
         loss[i] = math.log1p(e) if m >= 0 else -m + math.log1p(e)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def softmax_loss(y, score, loss, gradient, hessian):
     """Multi-class log-loss of each row, its negative gradients and diagonal hessian; arrays are class × row."""
     n_classes = score.shape[0]

@@ -7,7 +7,9 @@ may run for several rows at once without changing a bit.
 """
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
+
+from miserly.kernels.compiling import compiled
 
 BLOCK = 64  # rows whose kernel values are made together: a product of matrices, not of vectors
 RBF, POLYNOMIAL = 0, 1
@@ -17,7 +19,7 @@ SHIFT = 6755399441055744.0  # 1.5 · 2⁵²: adding it rounds to a whole number,
 LEAST = -708.0  # below this the exponential is 0 here
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _exponentials(z, out, bits):
     """e^z of each entry for z ≤ 0; `bits` are those of `out`, as integers."""
     for i in range(z.size):
@@ -47,7 +49,7 @@ def _exponentials(z, out, bits):
         out[i] = z[i] * out[i]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _finish(function, numbers, sums, out, bits):
     """From squared distances or products to values of the kernel."""
     if function == RBF:
@@ -63,7 +65,7 @@ def _finish(function, numbers, sums, out, bits):
             out[i] *= sums[i]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _block_sums(lanes, vectors, four, function, sums):
     """Squared distances (or products) between four vectors and a block of rows, which lie in columns."""
     sums[:] = 0.0
@@ -85,7 +87,7 @@ def _block_sums(lanes, vectors, four, function, sums):
                 sums[3, i] += x * v3
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _alike(pointer, output, e, n_learners):
     """Whether four learners follow that are added to the same outputs."""
     size = pointer[e + 1] - pointer[e]
@@ -98,7 +100,7 @@ def _alike(pointer, output, e, n_learners):
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _add_four(pointer, output, weight, e, h, totals):
     """Add four learners to their outputs, one after the other, with each total fetched once."""
     for j in range(pointer[e + 1] - pointer[e]):
@@ -112,7 +114,7 @@ def _add_four(pointer, output, weight, e, h, totals):
             totals[k, i] = total + w3 * h[3, i]
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@compiled(parallel=True)
 def add_machines(X, rows, machine, learners, pointer, output, weight, keep, values, known, scores):
     """Add weighted kernel values to the scores of some rows.
 
@@ -169,7 +171,7 @@ def add_machines(X, rows, machine, learners, pointer, output, weight, keep, valu
                 scores[rows[first + i], k] = totals[k, i]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def add_machines_to_row(x, machine, learners, pointer, output, weight, keep, values, known, score):
     """The same for one row, on the caller's thread; eight vectors at a time, so that their sums need not wait."""
     columns, vectors, function, numbers = machine

@@ -15,8 +15,8 @@ The arguments come as four tuples (made by `plan.Policy`):
 import math
 
 import numpy as np
-from numba import njit
 
+from miserly.kernels.compiling import compiled
 from miserly.kernels.links import _sigmoid
 from miserly.kernels.trees import _leaf, add_trees_to_row
 
@@ -24,7 +24,7 @@ BOUGHT_BUT_MISSING = -np.inf  # a value that was bought and is missing; NaN is o
 IDENTITY, LOGISTIC, SOFTMAX = 0, 1, 2
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def score_row(x, n_known, predictor, score, z):
     """Raw and calibrated scores of a row from what is known."""
     trees, learners, pointer, output, weight, keep, prior, level, scale, offset, _ = predictor
@@ -36,7 +36,7 @@ def score_row(x, n_known, predictor, score, z):
         z[k] = score[k] * scale[at, k] + offset[at, k]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def append_scores(x, first, link, z):
     """Write what the value trees read besides the features: probabilities and their entropy, or the number predicted.
 
@@ -69,7 +69,7 @@ def append_scores(x, first, link, z):
     return entropy
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def _value(x, values, line):
     """The sum of one candidate's trees."""
     trees, first, bias, _ = values
@@ -80,7 +80,7 @@ def _value(x, values, line):
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def rate_candidates(x, known, owned, barred, most, values, offers, gain, price, rate):
     """The expected drop of loss by each candidate, its price now, and the drop per price (-1: not on offer).
 
@@ -108,7 +108,7 @@ def rate_candidates(x, known, owned, barred, most, values, offers, gain, price, 
             rate[c] = max(rate[c], both / (price[c] + max(0.0, _value(x, values, 2 * n + c))))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def choose(rate, owned, had, offers, tradeoff, budget, paid):
     """The candidate with the best rate of those that reach the trade-off and fit the budget, or -1; and whether one
     that reaches it did not fit. What the row `had` at the start is not paid, evaluation costs `paid`. Totals are summed
@@ -136,14 +136,14 @@ def choose(rate, owned, had, offers, tradeoff, budget, paid):
     return best, blocked
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def _add_exactly(high, low, term):
     total = high + term
     part = total - high
     return total, low + ((high - (total - part)) + (term - part))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def reveal(values, x, known, owned, offers, columns):
     """Write the used features that are owned and not known yet; returns how many are known now."""
     _, _, _, _, needs_of, needs, _ = offers
@@ -162,7 +162,7 @@ def reveal(values, x, known, owned, offers, columns):
     return n_known
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def is_confident(x, first, link, z, confidence):
     """Whether the most probable class has this probability or more."""
     if link == IDENTITY:
@@ -175,7 +175,7 @@ def is_confident(x, first, link, z, confidence):
     return top >= confidence
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def walk_rows(X, first, end, model, limits, most_steps, barred, had, known, owned, score, z, blocked):
     """Walk some rows, each from what it owns and knows, until nothing pays, or for `most_steps` purchases; in place."""
     predictor, values, offers, columns = model

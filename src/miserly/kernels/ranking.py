@@ -3,10 +3,12 @@
 import math
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
+
+from miserly.kernels.compiling import compiled
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@compiled(parallel=True)
 def lambda_gradients(gain, score, start, inverse_ideal, gradient, hessian):
     """Negative gradient and second derivative of Σ |ΔNDCG| log(1 + exp(s_j − s_i)) over pairs with i more relevant.
 

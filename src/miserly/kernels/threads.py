@@ -1,14 +1,16 @@
 """How many threads the parallel kernels use: one in a process that was forked after they ran.
 
-The threads of GNU OpenMP do not survive a fork, and numba ends a process that would wait for them.
+The threads of GNU OpenMP do not survive a fork, and numba ends a process that would wait for them. Where there is
+neither OpenMP nor TBB, numba's own threads serve one caller at a time, and it ends a process that has a second one.
 """
 
 import ctypes
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import numba
 
@@ -17,6 +19,7 @@ ROWS_AT_ONCE = 256  # enough work for a thread that is started for it
 
 
 _forked = False
+_one_caller = threading.Lock()
 
 
 def n_threads(n_jobs: int | None) -> int:
@@ -41,6 +44,15 @@ def threads(n_jobs: int | None, cells: int | None = None) -> Iterator[int]:
         numba.set_num_threads(before)
 
 
+def turn() -> AbstractContextManager[object]:
+    """A context in which a parallel kernel may be called: where only one thread at a time may, the others wait."""
+    try:
+        is_safe = numba.threading_layer() != "workqueue"
+    except ValueError:  # nothing parallel has run yet, so nobody knows
+        is_safe = False
+    return nullcontext() if is_safe else _one_caller
+
+
 def in_blocks(n_rows: int, work: Callable[[int, int], None]) -> None:
     """Do something for blocks of rows (first, end), on as many threads as kernels use now; it must release the GIL."""
     blocks = [(first, min(n_rows, first + ROWS_AT_ONCE)) for first in range(0, n_rows, ROWS_AT_ONCE)]
@@ -53,7 +65,8 @@ def in_blocks(n_rows: int, work: Callable[[int, int], None]) -> None:
 
 def _after_fork() -> None:
     """Go on with one thread, for which OpenMP needs none of those that are gone."""
-    global _forked
+    global _forked, _one_caller
+    _one_caller = threading.Lock()
     pool = sys.modules.get("numba.np.ufunc.omppool")
     if pool is None:
         return

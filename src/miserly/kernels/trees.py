@@ -7,22 +7,22 @@ columns of just those. Scores are added tree by tree in the given order, in a ba
 """
 
 import numpy as np
-from numba import get_num_threads, njit, prange
+from numba import get_num_threads, prange
 
-from miserly.kernels.compiling import call, inner
+from miserly.kernels.compiling import call, compiled, inner
 
 BLOCK = 64  # rows: eight vectors of eight, and a block of 100 columns stays in the first cache
 WORTH_THREADS = 1 << 18  # rows × trees: about a millisecond, fifty times what starting threads takes
 PLACE = np.uint32  # what indexes without a sign is not asked whether it counts from the end: a third of a row's time
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def _right(v, threshold, missing_right):
     """Whether a value goes right."""
     return (v > threshold) | (missing_right & (v != v))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def _leaf(x, start, depth, feature, threshold, left, missing_right):
     """Place of the leaf that a row falls in."""
     at = PLACE(start)
@@ -129,13 +129,13 @@ def _add_block(first, X, rows, trees, used, learners, pointer, output, weight, k
             scores[rows[first + i], k] = sums[k, i]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _add_trees_alone(X, rows, trees, used, learners, pointer, output, weight, keep, values, known, scores):
     for first in range(0, rows.size, BLOCK):
         _add_block(first, X, rows, trees, used, learners, pointer, output, weight, keep, values, known, scores)
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@compiled(parallel=True)
 def _add_trees_on_threads(X, rows, trees, used, learners, pointer, output, weight, keep, values, known, scores):
     for block in prange((rows.size + BLOCK - 1) // BLOCK):
         first = block * BLOCK
@@ -151,7 +151,7 @@ def add_trees(X, rows, trees, used, learners, *how):
     call(_add_trees_alone if few else _add_trees_on_threads, X, rows, trees, used, learners, *how)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def add_tree(X, feature, threshold, left, missing_right, value, scores):
     """Add the values of one tree, given by its own table, to one score of each row: for trees just grown."""
     for i in range(X.shape[0]):
@@ -161,7 +161,7 @@ def add_tree(X, feature, threshold, left, missing_right, value, scores):
         scores[i] += value[at]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def add_trees_to_row(x, trees, learners, pointer, output, weight, keep, values, known, score):
     """The same for one row, on the caller's thread."""
     start, depth, feature, _, threshold, left, missing_right, value = trees
@@ -179,7 +179,7 @@ def add_trees_to_row(x, trees, learners, pointer, output, weight, keep, values, 
             score[PLACE(output[j])] += weight[j] * h
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def add_columns(X, rows, columns, pointer, output, weight, scores):
     """Add weighted raw features to the scores of some rows: as quick as memory is read, on one thread."""
     for i in range(rows.size):
@@ -189,7 +189,7 @@ def add_columns(X, rows, columns, pointer, output, weight, scores):
                 scores[r, output[j]] += weight[j] * X[r, columns[e]]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def add_columns_to_row(x, columns, pointer, output, weight, score):
     """The same for one row, on the caller's thread."""
     for e in range(columns.size):
@@ -210,13 +210,13 @@ def _buy_path(x, trees, learners, needs, bought):
             at = PLACE(left[at] + _right(v, threshold[at], missing_right[at]))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _buy_paths_alone(X, rows, trees, learners, needs, bought):
     for i in range(rows.size):
         _buy_path(X[rows[i]], trees, learners, needs, bought[i])
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@compiled(parallel=True)
 def _buy_paths_on_threads(X, rows, trees, learners, needs, bought):
     for i in prange(rows.size):
         _buy_path(X[rows[i]], trees, learners, needs, bought[i])
