@@ -24,7 +24,7 @@ test: lint
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 slow: .venv/ready
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest --hypothesis-profile=new -m 'slow or hypothesis'
 
 bench: .venv/peers
 	$(BIN)/python -m benchmarks

@@ -2,16 +2,32 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from integration import INTEGRATION
 
 os.environ["SCIPY_ARRAY_API"] = "1"
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # tests run on as many processes as there are cores
+for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):  # tests run on as many processes as there are cores
+    os.environ.setdefault(variable, "1")
 
 HERE = Path(__file__).parent
+
+# `make test` draws the same examples each time; `make slow` draws new ones. Neither looks at the clock.
+_patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("same", _patient, derandomize=True)
+settings.register_profile("new", _patient, print_blob=True)
 
 
 def pytest_collection_modifyitems(items):
     for item in items:
         if item.path.is_relative_to(HERE) and str(item.path.relative_to(HERE)).startswith(INTEGRATION):
             item.add_marker(pytest.mark.integration)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _one_thread():
+    """Problems are small: a second thread would mostly wait. A test that needs two asks for them."""
+    from miserly.kernels.threads import threads
+
+    with threads(1):
+        yield

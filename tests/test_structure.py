@@ -3,6 +3,7 @@
 import ast
 import re
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,6 @@ from integration import INTEGRATION
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src/miserly"
-MODULES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
 PROSE = [
     path
     for folder in (PACKAGE, ROOT / "docs")
@@ -28,13 +28,18 @@ MOST_LINES_OF_A_FUNCTION = 60
 MOST_LINES_OF_A_KERNEL = 120
 
 
+@cache
+def modules():
+    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
+
+
 def short(path):
     return str(path.relative_to(ROOT))
 
 
 def duplicate_classes():
     files = {}
-    for path, tree in MODULES.items():
+    for path, tree in modules().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
                 files.setdefault(node.name, []).append(short(path))
@@ -44,7 +49,7 @@ def duplicate_classes():
 def deep_imports():
     """Imports of a private module `_x` from outside the package that contains it."""
     found = Counter()
-    for path, tree in MODULES.items():
+    for path, tree in modules().items():
         inside = ["miserly", *path.relative_to(PACKAGE).parent.parts]
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("miserly."):
@@ -58,7 +63,7 @@ def deep_imports():
 def questions_about_oneself():
     return Counter(
         short(path)
-        for path, tree in MODULES.items()
+        for path, tree in modules().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
@@ -81,7 +86,7 @@ def _is_len(node):
 def sums_of_prices():
     """Calls of `sum` and `fsum`, as functions or methods, over something whose name holds "price"."""
     found = Counter()
-    for path, tree in MODULES.items():
+    for path, tree in modules().items():
         if path.parent.name == "costs":
             continue
         for node in ast.walk(tree):
@@ -110,13 +115,13 @@ def code_lines(path, tree):
 
 
 def long_files():
-    lengths = {short(path): code_lines(path, tree) for path, tree in MODULES.items()}
+    lengths = {short(path): code_lines(path, tree) for path, tree in modules().items()}
     return {name: lines for name, lines in lengths.items() if lines > MOST_LINES_OF_A_FILE}
 
 
 def long_functions():
     found = Counter()
-    for path, tree in MODULES.items():
+    for path, tree in modules().items():
         most = MOST_LINES_OF_A_KERNEL if path.parent.name == "kernels" else MOST_LINES_OF_A_FUNCTION
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):

@@ -115,7 +115,8 @@ def labels(kind, y):
 
 MODELS = {
     "ASTC": ("number", lambda: ms.ASTCRegressor(costs(), node_budget=3.0)),
-    "CSTC": ("words", lambda: ms.CSTCClassifier(costs(), tradeoff=0.01, max_iter=2)),
+    "CSTC": ("words", lambda: ms.CSTCClassifier(costs(), tradeoff=0.01, max_depth=2, max_iter=2, swaps=False)),
+    "CSTC, swaps": ("number", lambda: ms.CSTCRegressor(costs(), tradeoff=0.3, max_depth=2, max_iter=0)),
     "CSCC": ("rare", lambda: ms.CSCCClassifier(costs(), tradeoff=0.01, max_iter=2, class_weight="balanced")),
     "Cronus": ("rare", lambda: ms.CronusClassifier(costs(), tradeoff=0.01, n_stages=2, max_iter=1)),
     "CSTC over trees": (
@@ -178,7 +179,7 @@ def test_rows_never_come_to_the_client(client, monkeypatch):
     seen, gather, gathered = watch(monkeypatch), client.gather, []
     monkeypatch.setattr(client, "gather", lambda futures, **kw: gathered.append(gather(futures, **kw)) or gathered[-1])
     dX, dy = da.from_array(X, chunks=(1000, n_features)), da.from_array(y, chunks=1000)
-    model = ms.CSTCRegressor(ms.CostTable.uniform(), 1e-4, max_depth=2, max_iter=1).fit(dX, dy)
+    model = ms.CSTCRegressor(ms.CostTable.uniform(), 1e-4, max_depth=2, max_iter=1, swaps=False).fit(dX, dy)
     assert len(model.plan_.used_features) > 30
     most = X.nbytes // 5
     assert 0 < seen.largest < most
@@ -194,7 +195,7 @@ def test_frames_arrays_of_the_client_and_validation(client):
     frame = pd.DataFrame(X, columns=NAMES)
     collection = dd.from_pandas(frame.assign(label=y), npartitions=2)
     Xv, yv = table(seed=1)
-    make = lambda: ms.CSTCRegressor(costs(), 0.01, max_depth=2, max_iter=1)  # noqa: E731
+    make = lambda: ms.CSTCRegressor(costs(), 0.01, max_depth=2, max_iter=1, swaps=False)  # noqa: E731
     here = make().fit(frame, y, eval_set=(pd.DataFrame(Xv, columns=NAMES), yv))
     there = make().fit(collection[NAMES], collection["label"], eval_set=(pd.DataFrame(Xv, columns=NAMES), yv))
     assert there.feature_names_in_.tolist() == NAMES

@@ -32,7 +32,11 @@ def made():
     return Menu.measured([free, *fit[::-1], by_path.plan_], X[VALID], quality)
 
 
-MENU = made()
+@pytest.fixture(autouse=True, scope="module")
+def _menu():
+    """Fitted before the first test, not while tests are collected."""
+    global MENU
+    MENU = made()
 
 
 def staged():

@@ -28,16 +28,20 @@ def patients(n=800):
 
 
 X, Y = patients()
-FITS = [ms.GreedyMiserClassifier(COSTS, tradeoff=t, n_estimators=40).fit(X, Y) for t in (1e-5, 1e-3, 3e-2)]
-PLAN = FITS[0].plan_
 
 
 def quality(plan, run):
     return -float(np.mean(-np.log(plan.probabilities(run.z)[np.arange(len(Y)), Y])))
 
 
-FREE = replace(PLAN, nodes=(), roots=())
-MENU = Menu.measured([FREE, *(model.plan_ for model in reversed(FITS))], X, quality)
+@pytest.fixture(autouse=True, scope="module")
+def _fits():
+    """Fitted before the first test, not while tests are collected."""
+    global FITS, PLAN, MENU
+    FITS = [ms.GreedyMiserClassifier(COSTS, tradeoff=t, n_estimators=40).fit(X, Y) for t in (1e-5, 1e-3, 3e-2)]
+    PLAN = FITS[0].plan_
+    free = replace(PLAN, nodes=(), roots=())
+    MENU = Menu.measured([free, *(model.plan_ for model in reversed(FITS))], X, quality)
 
 
 def test_knowing_nothing_is_the_prior_and_everything_is_the_prediction():
