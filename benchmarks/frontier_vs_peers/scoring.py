@@ -97,7 +97,7 @@ def one_table(
         front = auto_frontier(split, costs, problem.is_ranking)
         seconds = time.process_time() - started
         tested = [replace(p, test=measure_whole(p.model.plan_, split.test, problem.metric)) for p in front.points]
-        fronts[AUTO] = Frontier((constant, *tested), problem.metric, costs.unit, AUTO), seconds, True
+        fronts[AUTO] = Frontier(tuple(tested), front.metric, costs.unit, AUTO), seconds, True
     if services(costs) and (not words or any(w in FRUGAL for w in words)):
         started = time.process_time()
         points = [constant, *strategy_points(problem, split, costs)]

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from miserly._typing import Floats
 from miserly.auto._candidates import Scale, TriedPlan
 from miserly.auto._clock import Progress, TimeLimit
+from miserly.auto._large import LargeData
 from miserly.auto._menus import make_menu
 from miserly.auto._planned import PlannedClassifier, PlannedRanker, PlannedRegressor
 from miserly.auto._portfolio import build, compile_kernels
@@ -58,9 +59,19 @@ class _AutoMiser(PlanEstimator):
 
     def _fit_rows(self, X: Any, y: Any, qid: Any, eval_set: Any, progress: Progress | None) -> None:
         """From data to `frontier_`, `plan_` and `metric_`."""
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        large = LargeData.of(X, y, qid)
+        if large is not None:
+            sample = large.sample(seed, self._kind != "classes")
+            X, y, qid = sample.X, sample.y, sample.qid
         X, y, _ = self._fit_data(X, y, y_numeric=self._kind != "classes")
+        if large is not None:
+            self._name_features(X.shape[1], sample.names)
+            self.categories_ = sample.categories
         X = np.asarray(X.toarray() if issparse(X) else X, np.float64)
-        classes, target = self._targets(y)
+        classes, target = self._targets(y if large is None or self._kind != "classes" else sample.labels)
+        if large is not None and classes is not None:
+            target = np.searchsorted(classes, y).astype(np.float64)
         if self._kind == "lists":
             qid = np.zeros(len(X), np.intp) if qid is None else column_or_1d(qid)
             if len(qid) != len(X):
@@ -74,12 +85,11 @@ class _AutoMiser(PlanEstimator):
             logger.info("The metric is %s: %s.", self.metric_.name, why)
         else:
             self.metric_ = get_metric(self.metric)
-        seed = int(check_random_state(self.random_state).randint(2**31))
         task = Task(self._kind, Rows(X, target, qid), held, classes, self._bound_costs(), self.metric_, seed, matrix)
         if self.time_limit is not None:
             compile_kernels(self._kind)
         clock = TimeLimit(self.time_limit, progress)
-        kept, scale = build(task, clock)
+        kept, scale = build(task, clock, large)
         self.frontier_ = self._frontier(kept, scale, complete=not clock.interrupted)
         self.plan_ = self._best(matrix).model.plan_
 
@@ -222,6 +232,8 @@ class AutoMiserClassifier(PlanClassifier, _AutoMiser):
     model, and on few rows a linear one beside it. Between them fitted value iteration learns for whom going on is
     worth its price.
     Without `eval_set` everything is chosen on out-of-fold predictions, and models are fitted again on all rows.
+    Of Dask collections and of a `BinnedDataset` a sample of about 12,000 rows is brought here, and decides; the models
+    of the frontier are then learned from all rows, where these are.
 
     Examples
     --------
@@ -260,7 +272,7 @@ class AutoMiserClassifier(PlanClassifier, _AutoMiser):
         Parameters
         ----------
         X : array or frame, rows × features
-            Categories of frames and missing values are fine.
+            Categories of frames and missing values are fine; so are Dask collections and a `BinnedDataset`.
         y : array
             Labels, of at least two classes.
         eval_set : tuple or None, default=None
@@ -339,6 +351,8 @@ class AutoMiserRegressor(PlanRegressor, _AutoMiser):
     model, and on few rows a linear one beside it. Between them fitted value iteration learns for whom going on is
     worth its price.
     Without `eval_set` everything is chosen on out-of-fold predictions, and models are fitted again on all rows.
+    Of Dask collections and of a `BinnedDataset` a sample of about 12,000 rows is brought here, and decides; the models
+    of the frontier are then learned from all rows, where these are.
 
     Examples
     --------
@@ -358,7 +372,7 @@ class AutoMiserRegressor(PlanRegressor, _AutoMiser):
         Parameters
         ----------
         X : array or frame, rows × features
-            Categories of frames and missing values are fine.
+            Categories of frames and missing values are fine; so are Dask collections and a `BinnedDataset`.
         y : array
             Numbers.
         eval_set : tuple or None, default=None
@@ -426,6 +440,8 @@ class AutoMiserRanker(PlanRegressor, _AutoMiser):
     Sets of acquisitions are found by forward selection with retraining and by gain per price. Each gets a boosted
     model. Cascades let only the documents that a cheap model ranks high buy what the next one needs.
     Without `eval_set` everything is chosen on out-of-fold predictions, and models are fitted again on all rows.
+    Of Dask collections and of a `BinnedDataset` a sample of about 12,000 rows is brought here, and decides; the models
+    of the frontier are then learned from all rows, where these are.
 
     Examples
     --------
@@ -448,7 +464,7 @@ class AutoMiserRanker(PlanRegressor, _AutoMiser):
         Parameters
         ----------
         X : array or frame, rows × features
-            Categories of frames and missing values are fine.
+            Categories of frames and missing values are fine; so are Dask collections and a `BinnedDataset`.
         y : array
             Grades of documents.
         qid : array or None, default=None

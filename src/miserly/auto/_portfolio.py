@@ -13,6 +13,7 @@ import numpy as np
 
 from miserly.auto._candidates import Scale, TriedPlan, pareto
 from miserly.auto._clock import TimeLimit
+from miserly.auto._large import LargeData
 from miserly.auto._lists import list_candidates
 from miserly.auto._policy import StageGraph, StagePolicy
 from miserly.auto._search import find_sets
@@ -26,10 +27,23 @@ N_RATES, N_MORE = 7, 13  # rates of a sweep: first ones far apart, then between 
 LEAST_GAP = 0.03  # in log cost, between neighbours, that is worth another rate
 
 
-def build(task: Task, clock: TimeLimit) -> tuple[list[TriedPlan], Scale]:
-    """The frontier, and what it was measured with; an interruption or the end of the time keeps what is done."""
+def build(task: Task, clock: TimeLimit, large: LargeData | None = None) -> tuple[list[TriedPlan], Scale]:
+    """The frontier, and what it was measured with; an interruption or the end of the time keeps what is done. Of large
+    data the task has a sample: models of sets on the frontier are learned from all rows at the end."""
     with blas_threads():
-        return _build(task, clock)
+        kept, scale = _build(task, clock)
+        if large is not None:
+            with _interruptible(clock):
+                large.learn(scale.graph.fitter, _used(kept, scale), clock)
+    return kept, scale
+
+
+def _used(kept: list[TriedPlan], scale: Scale) -> list[int]:
+    """The sets at which rows end, those far apart first; of lists all sets."""
+    order = scale.graph.order
+    if scale.task.kind != "lists":
+        order = [order[k] for k in np.unique(np.concatenate([plan.ends for plan in kept]))]
+    return _spread(order)
 
 
 def _build(task: Task, clock: TimeLimit) -> tuple[list[TriedPlan], Scale]:

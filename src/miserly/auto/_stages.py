@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -47,7 +47,8 @@ class StageModel:
 
     Predictions are rows × columns: probabilities of classes, or one number. `held` are those of the user's validation
     rows by the model of all rows. `prefixes` are its first rounds alone, where evaluating trees costs something.
-    `of_fold` is the model of the first fold, for what must be tried on rows that a model has not seen.
+    `of_fold` is the model of the first fold, for what must be tried on rows that a model has not seen. `finals` has
+    the models, by set, that were learned from more rows than these (`LargeData`).
     """
 
     bought: int
@@ -57,10 +58,14 @@ class StageModel:
     plan: Plan
     prefixes: tuple[StageModel, ...] = ()
     of_fold: Plan | None = None
+    finals: dict[int, Plan] = field(default_factory=dict)
 
     def model(self, of_fold: bool) -> Plan:
         """The model of all rows, or of the first fold where there is one."""
-        return self.of_fold if of_fold and self.of_fold is not None else self.plan
+        if of_fold and self.of_fold is not None:
+            return self.of_fold
+        final = self.finals.get(self.bought)
+        return self.plan if final is None else _first_rounds(final, len(self.plan.nodes))
 
     @property
     def acquired(self) -> int:
@@ -96,6 +101,8 @@ class StageFitter:
         } | params
         self.model = KINDS[task.kind](task.costs, tradeoff=0.0, n_jobs=1, random_state=task.seed, **settings)
         self.stages: dict[int, StageModel] = {}
+        self.finals: dict[int, Plan] = {}
+        self._of_set: dict[int, Any] = {}
         self._deeper: Any = None
         self._linear: LinearFitter | None = None
         self._bins: dict[int, BinnedData] = {}
@@ -157,6 +164,10 @@ class StageFitter:
         best = int(np.argmin(np.round(losses, 6)))
         return BLENDS[best], losses[best]
 
+    def model_of(self, bought: int) -> Any:
+        """The estimator that a set's model is of."""
+        return self._of_set.get(bought, self.model)
+
     def features(self, bought: int) -> np.ndarray:
         """Which features a set of acquisitions gives."""
         return np.array([not mask & ~bought for mask in self.masks], bool)
@@ -187,6 +198,7 @@ class StageFitter:
             loss = "log" if self.task.kind == "classes" else "squared"
             if self.task.mean_loss(self._joined(others), loss) < self.task.mean_loss(self._joined(plans), loss):
                 plans, n_rounds, model = others, n_others, self._deeper
+        self._of_set[bought] = model
         final = self._final(bought, n_rounds, model)
         if plans and self._linear is not None:
             plans, final = self._with_linear(self._linear, bought, plans, final)
@@ -232,7 +244,8 @@ class StageFitter:
             oof = self._joined(fold_plans)
         else:  # too few rows for folds, or nothing to fit
             oof = self._predict(plan, self.task.train) if plan.nodes and held is None else self._constants()
-        stage = StageModel(bought, 0.0, oof, held, plan, of_fold=fold_plans[0] if fold_plans else None)
+        of_fold = fold_plans[0] if fold_plans else None
+        stage = StageModel(bought, 0.0, oof, held, plan, of_fold=of_fold, finals=self.finals)
         return replace(stage, price=self.price(bought) + stage.evaluations)
 
     def out_of_fold(self, bought: int) -> Floats:
@@ -309,7 +322,7 @@ class StageFitter:
         target = rows.y
         if self.task.kind == "lists":
             more["qid"] = rows.qid
-            target = _within_lists(rows) if model.loss == "squared" else target
+            target = within_lists(rows.y, rows.qid) if model.loss == "squared" else target
         return model.fit(rows.X, target, binned=binned, **more)
 
     def _predict(self, plan: Plan, rows: Rows) -> Floats:
@@ -324,11 +337,11 @@ class StageFitter:
         return out
 
 
-def _within_lists(rows: Rows) -> Floats:
+def within_lists(y: Floats, qid: np.ndarray) -> Floats:
     """Grades less their list's mean: what a feature says about a whole list does not order its documents."""
-    _, query = np.unique(rows.qid, return_inverse=True)
-    means = np.bincount(query, rows.y) / np.bincount(query)
-    return np.asarray(rows.y - means[query], np.float64)
+    _, query = np.unique(qid, return_inverse=True)
+    means = np.bincount(query, y) / np.bincount(query)
+    return np.asarray(y - means[query], np.float64)
 
 
 def _splits(trees: Any, tree: int) -> np.ndarray:

@@ -53,7 +53,7 @@ from miserly.distributed._commands import (
 )
 from miserly.distributed._gram import DaskTable
 from miserly.distributed._ingest import Ingest
-from miserly.distributed._partition import cuts_of, sample
+from miserly.distributed._partition import cuts_of, drawn, sample
 from miserly.distributed._placement import WorkerStores
 from miserly.distributed._points import points_on_cluster
 from miserly.distributed._timeouts import GO_ON
@@ -121,6 +121,16 @@ class DaskBackend(BackendOfRows):
     def table(self) -> DaskTable:
         """The rows for a model that is not boosted: it asks for products, sums and Gram matrices."""
         return DaskTable(self._client, self._ingest, self._fit_there, self.traffic, self._timeout)
+
+    def sample(self, most: int, seed: int, numeric: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """About `most` of the rows that were taken, by chance: X, y and query ids. Queries stay whole; of a class each
+        partition gives a few rows at least."""
+        share = min(1.0, most / self.n_rows)
+        given = {number: (share, (seed, number), numeric) for number in self._ingest.sizes}
+        parts = self._ingest.ask(drawn, given)
+        X, y = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
+        qid = None if parts[0][2] is None else np.concatenate([part[2] for part in parts])
+        return X.astype(np.float64), y, qid
 
     def points(
         self, job: Job, grid: Sequence[Mapping[str, Any]], numbers: Sequence[int]

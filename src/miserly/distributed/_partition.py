@@ -13,6 +13,8 @@ from miserly.boosting import cut_columns, no_cuts
 from miserly.estimators import as_codes
 from miserly.plan import missing
 
+LEAST_OF_CLASS = 3  # rows of a class that a partition gives to a sample: a class of few rows must not be lost
+
 
 @dataclass(frozen=True)
 class Expected:
@@ -114,6 +116,20 @@ def sample(part: Partition, rows: np.ndarray | None, first: int, last: int) -> n
     """Some rows of some features: feature × row."""
     columns = part.X[:, first:last]
     return np.ascontiguousarray((columns if rows is None else columns[rows]).T)
+
+
+def drawn(part: Partition, share: float, seed: tuple[int, int], numeric: bool) -> Partition:
+    """A share of the rows by chance, or of the queries; and the first few rows of each class."""
+    rng = np.random.default_rng(seed)
+    if part.qid is not None:
+        _, query = np.unique(part.qid, return_inverse=True)
+        kept = (rng.random(query.max(initial=0) + 1) < share)[query]
+    else:
+        kept = rng.random(len(part.y)) < share
+        for label in [] if numeric else np.unique(part.y):
+            kept[np.flatnonzero(part.y == label)[:LEAST_OF_CLASS]] = True
+    rows = np.flatnonzero(kept)
+    return Partition(*(None if column is None else column[rows] for column in part))  # type: ignore[arg-type]
 
 
 def cuts_of(max_bins: int, *samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
