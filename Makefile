@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO ?= demo
 
-.PHONY: demo quick test slow bench lint docs site pictures constraints clean
+.PHONY: demo quick test slow bench lint warm docs site pictures constraints clean
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -20,7 +20,8 @@ demo: .venv/ready
 quick: .venv/ready  ## unit tests only: no browser, Redis, cluster, wheel or site
 	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow and not integration'
 
-test: lint
+test: .venv/ready
+	$(MAKE) --no-print-directory -j2 lint warm
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 slow: .venv/ready
@@ -34,6 +35,9 @@ lint: .venv/ready
 	$(BIN)/ruff format --check src tests benchmarks examples
 	$(BIN)/lint-imports
 	$(BIN)/mypy
+
+warm: .venv/ready  ## compile the loops once, beside the checks, not in each process of the tests
+	$(BIN)/miserly warmup
 
 docs: .venv/ready
 	$(BIN)/python docs/cli.py > docs/cli.md

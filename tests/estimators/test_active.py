@@ -35,7 +35,7 @@ def test_look_ahead_finds_a_pair_that_has_a_value_only_together(look_ahead):
 
 
 def test_without_look_ahead_nothing_pays():
-    X, y = exclusive_or(1500, 0)
+    X, y = exclusive_or(500, 0)
     model = ms.ActiveClassifier(ms.CostTable.uniform(), tradeoff=0.1, lookahead=False).fit(X, y)
     assert model.predict_cost(X).max() == 0.0
 
