@@ -70,9 +70,10 @@ class Memory:
         return q
 
 
-def line_search(along: Callable[[float], float], value: float, derivative: float) -> tuple[float, float]:
+def line_search(
+    along: Callable[[float], float], value: float, derivative: float, step: float = 1.0
+) -> tuple[float, float]:
     """A step that keeps a part of what the slope predicts, and the value there; step 0 if there is none."""
-    step = 1.0
     while step > SMALLEST_STEP:
         with np.errstate(over="ignore", invalid="ignore"):  # a step too far is no step
             found = along(step)

@@ -25,6 +25,7 @@ STEPS = 10
 DROP_EVERY = 5
 EARLY, RENEWED = 4, 4
 SMALL = (0.03, 0.003)
+LONGER = 4.0  # times the last step, at most 1, is the first one tried: steep gates allow short steps only
 
 
 class Joint:
@@ -50,7 +51,7 @@ class Joint:
         self.leave, self.mass = np.zeros(n_ends), np.zeros(n_nodes)
         self.to_bias, self.to_threshold = np.zeros((n_nodes, self.n_outputs)), np.zeros(n_nodes)
         self.curve = np.zeros((len(self.used), n_nodes))
-        self.n_steps = 0
+        self.n_steps, self.last_step = 0, 1.0
 
     def _exits(self) -> NDArray[np.intp]:
         """The numbers of the terminals: node × side, a leaf's in the first column."""
@@ -203,7 +204,9 @@ class Joint:
             moves = self._scores(direction)
             step = 0.0
             if np.isfinite(direction).all():
-                step, value = line_search(self._along(v, direction, moves), value, derivative)
+                first = min(1.0, LONGER * self.last_step)
+                step, value = line_search(self._along(v, direction, moves), value, derivative, first)
+                self.last_step = step or 1.0
             if not step:
                 memory.forget()
                 return v, *self.objective(v)
