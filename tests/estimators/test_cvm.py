@@ -100,6 +100,27 @@ def test_libsvm_reads_what_is_written(digits, tmp_path, kernel, n_classes):
     np.testing.assert_allclose(values, scores, atol=1e-6)
 
 
+def test_a_chi_squared_kernel(digits, tmp_path):
+    """The full machine is scikit-learn's of the same matrix; vectors stay where the kernel is defined."""
+    X, y, X_new, y_new = digits
+    whole = CompressedSVC(C=10.0, kernel="chi2", ratio=1.0).fit(X, y)
+    kernel = whole.full_.kernel
+    svc = SVC(C=10.0, kernel="precomputed").fit(kernel.matrix(X, X), y)
+    np.testing.assert_array_equal(whole.predict(X_new), svc.predict(kernel.matrix(X_new, X)))
+    small = CompressedSVC(C=10.0, kernel="chi2", n_vectors=12, **QUICK).fit(X, y)
+    assert small.plan_.dictionary.vectors.min() >= 0
+    assert np.mean(small.predict(X_new) == y_new) >= np.mean(svc.predict(kernel.matrix(X_new, X)) == y_new) - 0.03
+    assert (small.losses_[-1]) < 0.5 * small.losses_[0]
+    small.plan_.save(tmp_path / "small.plan")
+    np.testing.assert_array_equal(load_plan(tmp_path / "small.plan").score(X_new), small.plan_.score(X_new))
+    with pytest.raises(ValueError, match="LibSVM has no chi-squared"):
+        small.to_libsvm(tmp_path / "small.model")
+    with pytest.raises(ValueError, match="0 or more"):
+        CompressedSVC(kernel="chi2").fit(X - 0.1, y)
+    with pytest.raises(ValueError, match="raise max_memory"):
+        CompressedSVC(kernel="chi2", max_memory=1e5).fit(X, y)
+
+
 @pytest.mark.parametrize("labels", [(3, 1), (7, 2, 5, -4)])
 def test_what_libsvm_writes_is_read(digits, tmp_path, labels):
     """LibSVM keeps labels in the order in which it met them."""

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 from sklearn.linear_model import lars_path
-from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
+from sklearn.metrics.pairwise import chi2_kernel, polynomial_kernel, rbf_kernel
 
 from miserly.estimators.cvm._lars import least_angle
 from miserly.estimators.cvm._matching import Matching
 from miserly.solvers._calibration import common_temperature, temperature
-from miserly.solvers._kernel_functions import RBF, Polynomial
+from miserly.solvers._kernel_functions import RBF, Chi2, Polynomial
 
-KERNELS = [RBF(0.7), Polynomial(0.4, 1.2, 3), Polynomial(0.5, 0.0, 1)]
+KERNELS = [RBF(0.7), Chi2(0.6), Polynomial(0.4, 1.2, 3), Polynomial(0.5, 0.0, 1)]
 kernels = pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 
 
@@ -31,16 +31,21 @@ def points(seed, n=30, d=3, m=4):
     return rng, X, rng.normal(size=(m, d))
 
 
+def suitable(kernel, *tables):
+    """Rows that the kernel takes."""
+    return [np.abs(table) if isinstance(kernel, Chi2) else table for table in tables]
+
+
 @kernels
 @pytest.mark.parametrize("sparse", [False, True])
 def test_a_kernel_and_its_pull(kernel, sparse):
     rng, X, Z = points(0)
+    X, Z = suitable(kernel, X, Z)
     given = csr_matrix(X) if sparse else X
-    expected = (
-        rbf_kernel(X, Z, 0.7)
-        if kernel == KERNELS[0]
-        else polynomial_kernel(X, Z, kernel.degree, kernel.gamma, kernel.coef0)
-    )
+    if isinstance(kernel, Polynomial):
+        expected = polynomial_kernel(X, Z, kernel.degree, kernel.gamma, kernel.coef0)
+    else:
+        expected = (rbf_kernel if isinstance(kernel, RBF) else chi2_kernel)(X, Z, kernel.gamma)
     np.testing.assert_allclose(kernel.matrix(given, Z), expected, rtol=1e-12)
     np.testing.assert_allclose(kernel.matrix(given, csr_matrix(Z)), expected, rtol=1e-12)
     G = rng.normal(size=expected.shape)
@@ -50,6 +55,7 @@ def test_a_kernel_and_its_pull(kernel, sparse):
 
 def three_classes(seed, kernel, n=30, m=4):
     rng, X, Z = points(seed, n=n, m=m)
+    X, Z = suitable(kernel, X, Z)
     F = rng.normal(size=(n, 3))
     return Matching(kernel, X, F, [n // 3, n // 2, n], [(0, 1), (0, 2), (1, 2)]), Z
 
@@ -73,7 +79,7 @@ def slow_value(matching, Z):
     return total
 
 
-@pytest.mark.parametrize("kernel", KERNELS[:2], ids=repr)
+@pytest.mark.parametrize("kernel", KERNELS[:3], ids=repr)
 @pytest.mark.parametrize("frozen", [0, 2])
 def test_the_objective_and_its_slope(kernel, frozen):
     matching, Z = three_classes(1, kernel)

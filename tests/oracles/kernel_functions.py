@@ -29,6 +29,11 @@ def value(dictionary, t, x):
         for a, b in zip(picked, v):
             total += (a - b) * (a - b)
         return exponential(-float(dictionary.gamma) * total)
+    if dictionary.kind == "chi2":
+        for a, b in zip(picked, v):
+            a = max(a, 0.0)
+            total += (a - b) * (a - b) / (a + b) if a + b else 0.0
+        return exponential(-float(dictionary.gamma) * total)
     for a, b in zip(picked, v):
         total += a * b
     base, result = float(dictionary.gamma) * total + float(dictionary.coef0), 1.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from miserly.costs import CostTable
-from miserly.plan import Gate, Node, Plan, PolynomialKernels, RawFeatures, RBFKernels, stack_trees
+from miserly.plan import Chi2Kernels, Gate, Node, Plan, PolynomialKernels, RawFeatures, RBFKernels, stack_trees
 from oracles.hand_built import tree
 
 LINKS = (
@@ -28,10 +28,15 @@ def random_plan(seed, *, kind=None, queries=None, charge="learner"):
     d = len(costs.features)
     if kind == "raw":
         dictionary = RawFeatures(columns=rng.integers(0, d, n_learners))
-    elif kind in ("rbf", "polynomial"):
+    elif kind in ("rbf", "polynomial", "chi2"):
         columns = rng.choice(d, int(rng.integers(1, d + 1)), replace=False)
         place = (columns, _grid(rng, (n_learners, len(columns))), float(rng.choice([0.25, 1.0])))
-        dictionary = RBFKernels(*place) if kind == "rbf" else PolynomialKernels(*place, 0.5, int(rng.integers(1, 4)))
+        if kind == "polynomial":
+            dictionary = PolynomialKernels(*place, 0.5, int(rng.integers(1, 4)))
+        elif kind == "rbf":
+            dictionary = RBFKernels(*place)
+        else:
+            dictionary = Chi2Kernels(place[0], np.abs(place[1]), place[2])
     else:
         dictionary = stack_trees([tree(_tree(rng, d, int(rng.integers(0, 4)))) for _ in range(n_learners)])
     link, n_classes, n_outputs = LINKS[rng.integers(len(LINKS))]

@@ -21,7 +21,8 @@ SPARE = 1 << 17  # bytes that a message and what tells where an error was may ta
 def originals(folder):
     """Plans of every kind: by hand, by chance over every dictionary, and charged by path."""
     plans = [make() for make in PLANS.values()]
-    plans += [random_plan(seed, kind=kind) for seed in range(3) for kind in ("raw", "trees", "rbf", "polynomial")]
+    kinds = ("raw", "trees", "rbf", "polynomial", "chi2")
+    plans += [random_plan(seed, kind=kind) for seed in range(3) for kind in kinds]
     plans += [replace(plan, charge="path", notes={"path": [{"round": 1}]}) for plan in plans[:6]]
     for plan in plans:
         plan.save(folder / "a.plan")

@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from sklearn.metrics.pairwise import chi2_kernel
 
 from miserly.kernels.machines import add_machines, add_machines_to_row
-from miserly.plan import PolynomialKernels, RBFKernels
+from miserly.plan import Chi2Kernels, PolynomialKernels, RBFKernels
 from miserly.plan._links import labels, probabilities
 from oracles import kernel_functions as oracle
 
@@ -39,6 +40,22 @@ def test_values_equal_the_twin_to_the_bit(n, m):
         away = ((X[:, None, columns] - kernels.vectors) ** 2).sum(axis=2)
         library = np.exp(-0.7 * away) if kernels.kind == "rbf" else (0.7 * X[:, columns] @ kernels.vectors.T + 1.5) ** 3
         np.testing.assert_allclose(got, library, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("n", [1, 130])
+def test_chi_squared_kernels_are_those_of_scikit_learn(n):
+    """To the bit as the twin; values below zero count as zero, what is missing stays missing."""
+    rng = np.random.default_rng(n)
+    X, columns = np.maximum(rng.normal(size=(n, 5)), 0.0), [3, 0, 4]
+    kernels = Chi2Kernels(columns, np.maximum(rng.normal(size=(11, 3)), 0.0), 0.7)
+    got = evaluated(kernels, X)
+    np.testing.assert_array_equal(got, [[oracle.value(kernels, t, x) for t in range(11)] for x in X])
+    np.testing.assert_allclose(got, chi2_kernel(X[:, columns], kernels.vectors.copy(), 0.7), rtol=1e-13)
+    X[X == 0.0] = -1.0
+    np.testing.assert_array_equal(evaluated(kernels, X), got)
+    assert np.isnan(evaluated(kernels, np.full((1, 5), np.nan))).all()
+    with pytest.raises(ValueError, match="0 or more"):
+        Chi2Kernels([0], [[-1.0]], 0.5)
 
 
 def test_the_exponential_is_exact_to_one_unit_in_the_last_place():

@@ -12,7 +12,7 @@ from numba import prange
 from miserly.kernels.compiling import compiled
 
 BLOCK = 64  # rows whose kernel values are made together: a product of matrices, not of vectors
-RBF, POLYNOMIAL = 0, 1
+RBF, POLYNOMIAL, CHI2 = 0, 1, 2
 LOG2_E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 SHIFT = 6755399441055744.0  # 1.5 · 2⁵²: adding it rounds to a whole number, which then stands in the lowest bits
@@ -52,7 +52,7 @@ def _exponentials(z, out, bits):
 @compiled
 def _finish(function, numbers, sums, out, bits):
     """From squared distances or products to values of the kernel."""
-    if function == RBF:
+    if function != POLYNOMIAL:
         for i in range(sums.size):
             sums[i] = -numbers[0] * sums[i]
         _exponentials(sums, out, bits)
@@ -66,9 +66,23 @@ def _finish(function, numbers, sums, out, bits):
 
 
 @compiled
+def _chi2(x, v):
+    """(x − v)² / (x + v), 0 where both are zero; a value below zero counts as zero."""
+    x = 0.0 if x < 0.0 else x
+    total = x + v
+    return 0.0 if total == 0.0 else (x - v) * (x - v) / total
+
+
+@compiled
 def _block_sums(lanes, vectors, four, function, sums):
     """Squared distances (or products) between four vectors and a block of rows, which lie in columns."""
     sums[:] = 0.0
+    if function == CHI2:
+        for f in range(lanes.shape[0]):
+            for q in range(4):
+                for i in range(BLOCK):
+                    sums[q, i] += _chi2(lanes[f, i], vectors[four[q], f])
+        return
     for f in range(lanes.shape[0]):
         v0, v1, v2, v3 = vectors[four[0], f], vectors[four[1], f], vectors[four[2], f], vectors[four[3], f]
         if function == RBF:
@@ -194,6 +208,10 @@ def add_machines_to_row(x, machine, learners, pointer, output, weight, keep, val
                     for i in range(8):
                         away = picked[f] - vectors[group[i], f]
                         sums[i] += away * away
+            elif function == CHI2:
+                for f in range(columns.size):
+                    for i in range(8):
+                        sums[i] += _chi2(picked[f], vectors[group[i], f])
             else:
                 for f in range(columns.size):
                     for i in range(8):

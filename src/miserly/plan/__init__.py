@@ -4,7 +4,16 @@ from miserly.plan._cascade import cascade, put_in_front
 from miserly.plan._cascade import joined as joined
 from miserly.plan._certificate import Certificate
 from miserly.plan._contributions import Contribution, Contributions
-from miserly.plan._dictionary import Dictionary, Kernels, PolynomialKernels, RawFeatures, RBFKernels, Trees, stack_trees
+from miserly.plan._dictionary import (
+    Chi2Kernels,
+    Dictionary,
+    Kernels,
+    PolynomialKernels,
+    RawFeatures,
+    RBFKernels,
+    Trees,
+    stack_trees,
+)
 from miserly.plan._file import PlanFileError, load_plan
 from miserly.plan._information import gains_of_unknowns as gains_of_unknowns
 from miserly.plan._lazy import LazyPlan
@@ -45,6 +54,7 @@ from miserly.plan._walk import ListWalk, Walk
 __all__ = [
     "EXIT",
     "Certificate",
+    "Chi2Kernels",
     "Contribution",
     "Contributions",
     "Dictionary",

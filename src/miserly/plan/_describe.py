@@ -40,16 +40,24 @@ def purchases(plan: Plan) -> list[dict[str, Any]]:
     return lines
 
 
+KINDS = {
+    "raw": "features",
+    "trees": "trees",
+    "rbf": "RBF kernels",
+    "polynomial": "polynomial kernels",
+    "chi2": "chi-squared kernels",
+}
+
+
 def summary(plan: Plan) -> str:
     """What the plan is, and what it may cost at most, in three sentences."""
-    kinds = {"raw": "features", "trees": "trees", "rbf": "RBF kernels", "polynomial": "polynomial kernels"}
     everything = 0
     for k in range(len(plan.nodes)):
         everything |= plan.tables.purchase(k)[0]
     price = plan.tables.ledger.price(everything)
     return (
         f"{plan.notes.get('estimator', 'A plan')}: {len(plan.nodes)} nodes over {len(plan.dictionary)} "
-        f"{kinds[plan.dictionary.kind]}, charged by {plan.charge}; answers {_answers(plan)}.\n"
+        f"{KINDS[plan.dictionary.kind]}, charged by {plan.charge}; answers {_answers(plan)}.\n"
         f"It may buy {everything.bit_count()} of {len(plan.costs.acquisitions)} acquisitions "
         f"for {price:g} {plan.costs.unit} in all; evaluation {plan.costs.evaluation_text}.\n"
         f"Before any purchase it predicts {_first(plan)}."

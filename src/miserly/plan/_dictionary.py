@@ -257,7 +257,7 @@ class Trees(Dictionary):
 class Kernels(Dictionary):
     """Learner t is a kernel function between the row, in these `columns`, and the t-th of the `vectors`.
 
-    The base of the two kinds of kernels; build one of those.
+    The base of the three kinds of kernels; build one of those.
 
     Parameters
     ----------
@@ -337,6 +337,41 @@ class RBFKernels(Kernels):
 
     kind: ClassVar[str] = "rbf"
     function: ClassVar[int] = machines.RBF
+
+
+@dataclass(frozen=True, eq=False)
+class Chi2Kernels(Kernels):
+    """Learner t is exp(−gamma Σ (x − v)² / (x + v)), with v the t-th of the `vectors`: for counts and histograms.
+
+    A value of a row that is below zero counts as zero.
+
+    Parameters
+    ----------
+    columns : array of int of shape (n_columns,)
+        The features that the kernels look at, 0 or more.
+    vectors : array of float of shape (n_learners, n_columns)
+        The support vectors, finite, 0 or more.
+    gamma : float
+        How fast the kernel falls with the distance, finite and above 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from miserly.costs import CostTable
+    >>> from miserly.plan import Chi2Kernels, Node, Plan
+    >>> kernels = Chi2Kernels([0], [[1.0], [3.0]], gamma=0.5)
+    >>> plan = Plan(CostTable.per_feature([2.0]), kernels, (Node([0, 1], [1.0, 1.0]),), [0.0])
+    >>> plan.predict(np.array([[1.0]])).round(3)
+    array([1.607])
+    """
+
+    kind: ClassVar[str] = "chi2"
+    function: ClassVar[int] = machines.CHI2
+
+    def check(self) -> None:
+        super().check()
+        if (self.vectors < 0).any():
+            raise ValueError("The vectors of a chi-squared kernel are 0 or more.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -420,4 +455,6 @@ def stack_trees(trees: Sequence[dict[str, Array]]) -> Trees:
     return Trees(start=start, left=left, **joined)
 
 
-KINDS: dict[str, type[Dictionary]] = {kind.kind: kind for kind in (RawFeatures, Trees, RBFKernels, PolynomialKernels)}
+KINDS: dict[str, type[Dictionary]] = {
+    kind.kind: kind for kind in (RawFeatures, Trees, RBFKernels, PolynomialKernels, Chi2Kernels)
+}

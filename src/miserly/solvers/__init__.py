@@ -19,6 +19,7 @@ from miserly.solvers._design import shares as shares
 from miserly.solvers._design import standardise_features as standardise_features
 from miserly.solvers._design import standardise_trees as standardise_trees
 from miserly.solvers._kernel_functions import RBF as RBF
+from miserly.solvers._kernel_functions import Chi2 as Chi2
 from miserly.solvers._kernel_functions import KernelFunction as KernelFunction
 from miserly.solvers._kernel_functions import Polynomial as Polynomial
 from miserly.solvers._mixed_norm import AcquisitionNorm as AcquisitionNorm

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 
 from miserly._typing import Floats
-from miserly.plan import Kernels, PolynomialKernels, RBFKernels
+from miserly.plan import Chi2Kernels, Kernels, PolynomialKernels, RBFKernels
 
 
 class KernelFunction(Protocol):
@@ -21,6 +21,11 @@ class KernelFunction(Protocol):
 
     @property
     def gamma(self) -> float: ...
+
+    @property
+    def least(self) -> float | None:
+        """The smallest value that vectors may have."""
+        ...
 
     def matrix(self, X: Any, Z: Any) -> Floats:
         """k(x_i, z_j), rows × vectors."""
@@ -44,6 +49,7 @@ class RBF:
     """exp(−gamma ‖x − z‖²); the papers' σ is gamma = 1 / (2σ²)."""
 
     gamma: float
+    least = None
 
     def matrix(self, X: Any, Z: Any) -> Floats:
         K = products(X, Z)
@@ -72,6 +78,7 @@ class Polynomial:
     gamma: float
     coef0: float = 0.0
     degree: int = 3
+    least = None
 
     def _base(self, X: Any, Z: Any) -> Floats:
         base = products(X, Z)
@@ -92,6 +99,46 @@ class Polynomial:
 
     def dictionary(self, columns: ArrayLike, vectors: ArrayLike) -> Kernels:
         return PolynomialKernels(columns, vectors, self.gamma, self.coef0, self.degree)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Chi2:
+    """exp(−gamma Σ (x − z)² / (x + z)) of values that are not negative: counts, histograms."""
+
+    gamma: float
+    least = 0.0
+
+    def matrix(self, X: Any, Z: Any) -> Floats:
+        X, Z = _dense(X), _dense(Z)
+        K = np.zeros((len(X), len(Z)))
+        for x, z in zip(X.T, Z.T):
+            total = x[:, None] + z
+            K += np.divide((x[:, None] - z) ** 2, total, out=np.zeros_like(total), where=total > 0)
+        K *= -self.gamma
+        return np.exp(K, out=K)
+
+    def diagonal(self, X: Any) -> Floats:
+        return np.ones(X.shape[0])
+
+    def gradient(self, X: Any, Z: Floats, K: Floats, G: Floats) -> Floats:
+        """At x = z = 0 the slope from above: 1, since the distance is z there. A vector never leaves itself."""
+        itself, X, slope = X is Z, _dense(X), np.empty_like(Z)
+        K *= G
+        for f, (x, z) in enumerate(zip(X.T, Z.T)):
+            x = x[:, None]
+            total = x + z
+            steep = np.divide((z - x) * (3.0 * x + z), total**2, out=np.ones_like(total), where=total > 0)
+            if itself:
+                np.fill_diagonal(steep, 0.0)
+            slope[:, f] = -self.gamma * np.einsum("ij,ij->j", K, steep)
+        return slope
+
+    def dictionary(self, columns: ArrayLike, vectors: ArrayLike) -> Kernels:
+        return Chi2Kernels(columns, vectors, self.gamma)  # type: ignore[arg-type]
+
+
+def _dense(X: Any) -> Floats:
+    return np.asarray(X.toarray() if issparse(X) else X, np.float64)
 
 
 def products(X: Any, Z: Any) -> Floats:

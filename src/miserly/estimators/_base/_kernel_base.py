@@ -12,7 +12,9 @@ from miserly._typing import Floats
 from miserly.costs import CostTable
 from miserly.estimators._base._base import PlanClassifier
 from miserly.estimators._base._dictionary import order_by_content
-from miserly.solvers import RBF, KernelFunction, Polynomial
+from miserly.solvers import RBF, Chi2, KernelFunction, Polynomial
+
+LEAST = 1e-300  # of a kernel's value, of which the logarithm is taken
 
 
 class KernelClassifier(PlanClassifier):
@@ -38,6 +40,11 @@ class KernelClassifier(PlanClassifier):
                 f"A kernel cannot read categories as numbers: {sorted(self.categories_)}. Give one column per category "
                 "(sklearn.preprocessing.OneHotEncoder) that all need one acquisition."
             )
+        if self.kernel == "chi2" and X.min() < 0:
+            raise ValueError(
+                f"The chi-squared kernel compares counts or shares, which are 0 or more; X has {X.min():g}. Scale the "
+                "columns (sklearn.preprocessing.MinMaxScaler) or take kernel='rbf'."
+            )
         self.classes_ = self._find_classes(y)
         self._order = order_by_content(X)
         X = X.tocsr()[:, self._order] if issparse(X) else np.ascontiguousarray(X[:, self._order], np.float64)
@@ -51,13 +58,18 @@ class KernelClassifier(PlanClassifier):
         """Gamma as scikit-learn understands it."""
         if not isinstance(self.gamma, str):
             return float(self.gamma)
+        if self.kernel == "chi2" and self.gamma == "scale":  # one over the mean distance to the mean row
+            far = -float(np.log(np.maximum(Chi2(1.0).matrix(X, X.mean(axis=0).reshape(1, -1)), LEAST)).mean())
+            return 1.0 / far if far > 0 else 1.0
         variance = 1.0
         if self.gamma == "scale":
             variance = float(X.multiply(X).mean() - X.mean() ** 2) if issparse(X) else float(X.var())
         return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
 
     def _kernel(self, gamma: float) -> KernelFunction:
-        return RBF(gamma) if self.kernel == "rbf" else Polynomial(gamma, float(self.coef0), int(self.degree))
+        if self.kernel == "poly":
+            return Polynomial(gamma, float(self.coef0), int(self.degree))
+        return Chi2(gamma) if self.kernel == "chi2" else RBF(gamma)
 
     def _table(self) -> CostTable:
         """The user's prices; without any, a row pays one unit per kernel evaluation and nothing for its values."""

@@ -43,7 +43,7 @@ HELD_OUT = 0.2
 MOST_HELD_OUT = 2000
 GROWTH = 3.0
 FEWEST_POINTS, POINTS_PER_VECTOR = 4000, 4  # rows beside the support vectors: more cost time and change nothing
-CACHE_MB = 500
+CACHE_MB, BYTES = 500, 8
 C_GRID = (0.1, 1.0, 10.0, 100.0, 1000.0)
 GAMMA_GRID = (0.125, 0.5, 2.0, 8.0)
 
@@ -72,8 +72,9 @@ class CompressedSVC(KernelClassifier):
         Weight of the loss against the margin, above 0.
     gamma : float, "scale" or "auto", default="scale"
         Parameter of the kernel, above 0, or scikit-learn's rule for it.
-    kernel : {"rbf", "poly"}, default="rbf"
-        Kernel function.
+    kernel : {"rbf", "poly", "chi2"}, default="rbf"
+        Kernel function. "chi2" is exp(−γ Σ (x − z)² / (x + z)), for counts and histograms, 0 or more; "scale" is then
+        one over the mean distance to the mean row.
     degree : int, default=3
         Degree of the polynomial kernel, 1 to 64.
     coef0 : float, default=0.0
@@ -143,7 +144,7 @@ class CompressedSVC(KernelClassifier):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "C": [constraints.positive()],
         "gamma": [constraints.positive(), constraints.one_of("scale", "auto")],
-        "kernel": [constraints.one_of("rbf", "poly")],
+        "kernel": [constraints.one_of("rbf", "poly", "chi2")],
         "degree": [constraints.whole(1, 64)],
         "coef0": [constraints.not_negative()],
         "n_vectors": [constraints.at_least(1), None],
@@ -236,13 +237,13 @@ class CompressedSVC(KernelClassifier):
         self.C_, self.gamma_, honest = float(self.C), scale, None
         if self.tune:
             self.C_, self.gamma_, honest = self._tuned(X, codes, weight, known, new, scale)
-        svc = self._svc(self.C_, self.gamma_).fit(X, codes, weight)
+        full, support = self._trained(X, codes, weight, self.C_, self.gamma_)
         if len(new) and honest is None:
-            honest = self._trained(X, codes, weight, known)
+            honest, _ = self._trained(X[known], codes[known], weight[known], self.C_, self.gamma_)
         shares = np.bincount(codes, weight).astype(np.float64)
-        points = _points(X, codes, weight, svc.support_, rng)
+        points = _points(X, codes, weight, support, rng)
         with blas_threads(X.shape[0] * X.shape[1]):
-            return self._compress(from_svc(svc), (X[new], codes[new], honest), shares, rng, points)
+            return self._compress(full, (X[new], codes[new], honest), shares, rng, points)
 
     @classmethod
     def from_sklearn(cls, svc: SVC, X: Any = None, **parameters: Any) -> Self:
@@ -287,8 +288,7 @@ class CompressedSVC(KernelClassifier):
         if X is not None:
             X = self._checked(X)
             X = X if issparse(X) else np.asarray(X, np.float64)
-            codes = probabilities("vote" if len(classes) > 2 else "logistic", machine.decide(X), len(classes))
-            points = _points(X, codes.argmax(axis=1), np.ones(X.shape[0]), np.zeros(0, np.intp), rng)
+            points = _points(X, _answers(machine, X), np.ones(X.shape[0]), np.zeros(0, np.intp), rng)
             points = _with_vectors(points, machine)
         return self._compress(machine, None, shares, rng, points)
 
@@ -310,11 +310,21 @@ class CompressedSVC(KernelClassifier):
         if self.budget is not None and self.costs is None:
             raise ValueError("A budget needs prices: costs=CostTable.per_feature(..., evaluation=...).")
 
-    def _svc(self, C: float, gamma: float) -> SVC:
-        return SVC(C=C, gamma=gamma, kernel=self.kernel, degree=self.degree, coef0=self.coef0, cache_size=CACHE_MB)
-
-    def _trained(self, X: Any, codes: np.ndarray, weight: Floats, rows: np.ndarray) -> KernelMachine:
-        return from_svc(self._svc(self.C_, self.gamma_).fit(X[rows], codes[rows], weight[rows]))
+    def _trained(
+        self, X: Any, codes: np.ndarray, weight: Floats, C: float, gamma: float
+    ) -> tuple[KernelMachine, np.ndarray]:
+        """The full machine, and which rows are its vectors. LibSVM takes the chi-squared kernel as a matrix."""
+        if self.kernel == "chi2":
+            if BYTES * X.shape[0] ** 2 > self.max_memory:
+                raise ValueError(
+                    f"The chi-squared kernel holds the matrix of {X.shape[0]} training rows, which needs "
+                    f"{BYTES * X.shape[0] ** 2:.3g} bytes: raise max_memory={self.max_memory:.3g}, or take fewer rows."
+                )
+            kernel = self._kernel(gamma)
+            svc = SVC(C=C, kernel="precomputed", cache_size=CACHE_MB).fit(kernel.matrix(X, X), codes, weight)
+            return from_svc(svc, kernel, X), svc.support_
+        svc = SVC(C=C, gamma=gamma, kernel=self.kernel, degree=self.degree, coef0=self.coef0, cache_size=CACHE_MB)
+        return from_svc(svc.fit(X, codes, weight)), svc.support_
 
     def _tuned(
         self, X: Any, codes: np.ndarray, weight: Floats, known: np.ndarray, new: np.ndarray, scale: float
@@ -326,12 +336,12 @@ class CompressedSVC(KernelClassifier):
         self.tuning_: list[dict[str, float]] = []
         for C in C_GRID:
             for factor in GAMMA_GRID:
-                svc = self._svc(C, factor * scale).fit(X[known], codes[known], weight[known])
-                right = float(np.average(svc.predict(X[new]) == codes[new], weights=weight[new]))
+                machine, _ = self._trained(X[known], codes[known], weight[known], C, factor * scale)
+                right = float(np.average(_answers(machine, X[new]) == codes[new], weights=weight[new]))
                 self.tuning_.append({"C": C, "gamma": factor * scale, "accuracy": right})
                 if right > best[0]:
-                    best = (right, C, factor * scale, svc)
-        return best[1], best[2], from_svc(best[3])
+                    best = (right, C, factor * scale, machine)
+        return best[1], best[2], best[3]
 
     def _compress(self, machine: KernelMachine, held_out: Any, shares: Floats, rng: Any, points: Points | None) -> Self:
         self.full_ = machine
@@ -490,6 +500,12 @@ class CompressedSVC(KernelClassifier):
             right, same = float(np.mean(said == np.asarray(y))), float(np.mean(said == answers))
             points.append(PathPoint(len(moved.coef), moved.distance, right, same, plan))
         return points
+
+
+def _answers(machine: KernelMachine, X: Any) -> np.ndarray:
+    """The numbers of the classes that a machine finds."""
+    link = "vote" if machine.n_classes > 2 else "logistic"
+    return probabilities(link, machine.decide(X), machine.n_classes).argmax(axis=1)
 
 
 def _parted(codes: np.ndarray, rng: Any) -> tuple[np.ndarray, np.ndarray]:

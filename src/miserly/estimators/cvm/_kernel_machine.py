@@ -61,18 +61,27 @@ class KernelMachine:
         return (of == positive).astype(np.float64) - (of == negative)
 
 
-def from_svc(svc: Any) -> KernelMachine:
-    """The machine that a fitted scikit-learn `SVC` is."""
-    if svc.kernel not in ("rbf", "poly"):
-        raise ValueError(f"Only RBF and polynomial kernels can be compressed, the SVC has kernel={svc.kernel!r}.")
-    kernel: KernelFunction = RBF(float(svc._gamma))
-    if svc.kernel == "poly":
-        kernel = Polynomial(float(svc._gamma), float(svc.coef0), int(svc.degree))
+def from_svc(svc: Any, kernel: KernelFunction | None = None, X: Any = None) -> KernelMachine:
+    """The machine that a fitted scikit-learn `SVC` is; with a precomputed matrix, the kernel and the rows are given."""
+    if kernel is None:
+        kernel = _kernel_of(svc)
+    vectors = svc.support_vectors_ if X is None else X[svc.support_]
     dual = svc.dual_coef_.toarray() if hasattr(svc.dual_coef_, "toarray") else svc.dual_coef_
     counts = tuple(int(n) for n in svc.n_support_)
     n_classes = len(svc.classes_)
     coef = dual.T.copy() if n_classes == 2 else by_pairs(dual, counts)
-    return KernelMachine(kernel, svc.support_vectors_, coef, np.array(svc.intercept_, float), n_classes, counts)
+    return KernelMachine(kernel, vectors, coef, np.array(svc.intercept_, float), n_classes, counts)
+
+
+def _kernel_of(svc: Any) -> KernelFunction:
+    if svc.kernel == "rbf":
+        return RBF(float(svc._gamma))
+    if svc.kernel == "poly":
+        return Polynomial(float(svc._gamma), float(svc.coef0), int(svc.degree))
+    raise ValueError(
+        f"Only RBF and polynomial kernels can be compressed, the SVC has kernel={svc.kernel!r}. For a chi-squared "
+        "kernel fit CompressedSVC(kernel='chi2') to the rows."
+    )
 
 
 def by_pairs(dual: Floats, counts: tuple[int, ...]) -> Floats:

@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix, issparse
 
 from miserly.estimators.cvm._kernel_machine import KernelMachine, by_pairs
 from miserly.files import write_whole
-from miserly.solvers import RBF, Polynomial
+from miserly.solvers import RBF, Chi2, Polynomial
 
 
 def read_libsvm(path: str | Path, n_features: int | None = None) -> tuple[KernelMachine, NDArray[Any]]:
@@ -49,6 +49,8 @@ def write_libsvm(machine: KernelMachine, classes: NDArray[Any], path: str | Path
     labels = classes if np.issubdtype(classes.dtype, np.integer) else np.arange(k)
     counts, lines = _lines(machine)
     kernel = machine.kernel
+    if isinstance(kernel, Chi2):
+        raise ValueError("LibSVM has no chi-squared kernel: save the plan instead (plan_.save).")
     head = ["svm_type c_svc"]
     if isinstance(kernel, Polynomial):
         head += [

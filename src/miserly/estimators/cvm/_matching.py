@@ -119,8 +119,10 @@ class Matching:
                 tell(np.concatenate([fixed, intermediate_result.x.reshape(shape)]))
 
         options = {"maxiter": max_iter, "maxfun": 2 * max_iter, "ftol": 1e-7, "gtol": 1e-9}
+        start_at, least = Z[frozen:].ravel(), self.kernel.least
+        bounds = None if least is None else [(least, None)] * len(start_at)
         found = optimize.minimize(
-            function, Z[frozen:].ravel(), jac=True, method="L-BFGS-B", callback=follow, options=options
+            function, start_at, jac=True, method="L-BFGS-B", bounds=bounds, callback=follow, options=options
         )
         end = self.fit(np.concatenate([fixed, found.x.reshape(shape)]))
         return Moved(end.vectors, end.coef, end.bias, tuple(losses), end.distance)
