@@ -110,7 +110,7 @@ def test_the_site_is_built_without_a_warning(tmp_path):
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     )
     assert run.returncode == 0, run.stderr
     reference = (tmp_path / "site" / "api.html").read_text(encoding="utf-8")

@@ -41,7 +41,7 @@ def test_the_whole_way(folder):
 
 def test_as_a_process(folder):
     command = [sys.executable, "-c", "from miserly.cli import main; main()", "explain"]
-    done = subprocess.run([*command, "train.csv"], cwd=folder, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([*command, "train.csv"], cwd=folder, capture_output=True, text=True, timeout=300)
     assert done.returncode == 1
     assert done.stderr.startswith("Error: ")
     assert "Traceback" not in done.stderr
@@ -178,7 +178,7 @@ def test_help_is_light(folder):
         "heavy = [m for m in ('numba', 'sklearn', 'numpy', 'matplotlib', 'rich') if m in sys.modules]\n"
         "assert not heavy, heavy"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert "frontier" in done.stdout
 

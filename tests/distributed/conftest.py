@@ -15,7 +15,7 @@ def cluster():
 def connected(cluster):
     from distributed import Client
 
-    with Client(cluster, timeout=30) as one:
+    with Client(cluster, timeout=120) as one:
         yield one
 
 
@@ -24,5 +24,5 @@ def client(cluster, connected):
     """A client of a cluster with two workers or more."""
     if len(connected.nthreads()) < 2:
         cluster.scale(2)
-        connected.wait_for_workers(2, timeout=60)
+        connected.wait_for_workers(2, timeout=300)
     return connected

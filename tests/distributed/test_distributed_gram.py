@@ -222,7 +222,7 @@ def test_what_cannot_be_done_is_refused(client):
 def own_cluster():
     from distributed import Client, LocalCluster
 
-    with LocalCluster(n_workers=2, **OPTIONS) as cluster, Client(cluster, timeout=30) as client:
+    with LocalCluster(n_workers=2, **OPTIONS) as cluster, Client(cluster, timeout=120) as client:
         yield cluster, client
 
 

@@ -24,7 +24,7 @@ OPTIONS = {"threads_per_worker": 1, "processes": True, "dashboard_address": None
 def own_cluster():
     from distributed import Client, LocalCluster
 
-    with LocalCluster(n_workers=3, **OPTIONS) as cluster, Client(cluster, timeout=30) as client:
+    with LocalCluster(n_workers=3, **OPTIONS) as cluster, Client(cluster, timeout=120) as client:
         yield cluster, client
 
 

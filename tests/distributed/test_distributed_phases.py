@@ -68,7 +68,7 @@ def threads_cluster():
     from distributed import Client, LocalCluster
 
     options = OPTIONS | {"processes": False, "protocol": "tcp://"}
-    with LocalCluster(n_workers=0, **options) as cluster, Client(cluster, timeout=30) as client:
+    with LocalCluster(n_workers=0, **options) as cluster, Client(cluster, timeout=120) as client:
         yield cluster, client
         while cluster.of_test:
             close_one(cluster)
@@ -77,7 +77,7 @@ def threads_cluster():
 def renewed(cluster, client):
     """The client of a cluster that has two workers again."""
     present = cluster.sync(lambda: _add(cluster, 2))
-    client.wait_for_workers(2, timeout=30)
+    client.wait_for_workers(2, timeout=120)
     return present
 
 
@@ -110,7 +110,7 @@ def test_a_worker_is_lost(threads_cluster, monkeypatch, phase, local):
     X, y, qid = data("regressor", n_rows=300)
     given = (X, y) if local else parted(X, y, qid, 3)[:2]
     happened = lose_at(monkeypatch, phase, lambda: close_one(cluster))
-    there = model("regressor", n_estimators=4).fit(*given, backend=DaskBackend(client, timeout=60))
+    there = model("regressor", n_estimators=4).fit(*given, backend=DaskBackend(client, timeout=300))
     assert happened == [phase]
     same(there.plan_, model("regressor", n_estimators=4).fit(X, y).plan_)
 
@@ -124,7 +124,7 @@ def test_a_worker_is_lost_before_a_linear_fit(threads_cluster, monkeypatch, phas
     costs = ms.CostTable.uniform(X.shape[1])
     happened = lose_at(monkeypatch, phase, lambda: close_one(cluster))
     there = ms.ASTCRegressor(costs, node_budget=3.0)
-    there.fit(*parted(X, y, qid, 3)[:2], backend=DaskBackend(client, timeout=60))
+    there.fit(*parted(X, y, qid, 3)[:2], backend=DaskBackend(client, timeout=300))
     assert happened == [phase]
     here = ms.ASTCRegressor(costs, node_budget=3.0).fit(X, y)
     assert there.plan_.used_features == here.plan_.used_features
@@ -142,7 +142,7 @@ def test_workers_that_are_always_lost_are_an_error_of_the_backend(threads_cluste
 
     monkeypatch.setattr(*PHASES[phase][:2] if phase != "rows are read" else (Ingest, "results"), lost)
     with pytest.raises(BackendLostError, match="Workers were lost"):
-        model("regressor").fit(X, y, backend=DaskBackend(client, timeout=60))
+        model("regressor").fit(X, y, backend=DaskBackend(client, timeout=300))
 
 
 def _slowly(block):
@@ -159,12 +159,12 @@ def test_a_worker_is_killed(local):
     X, y, qid = data("regressor")
     whole = model("regressor").fit(X, y).plan_
     for phase in PHASES:
-        with LocalCluster(n_workers=2, processes=True, **OPTIONS) as cluster, Client(cluster, timeout=30) as client:
+        with LocalCluster(n_workers=2, processes=True, **OPTIONS) as cluster, Client(cluster, timeout=120) as client:
             dX, dy, _ = parted(X, y, qid, 4)
             given = (X, y) if local else (dX.map_blocks(_slowly, dtype=float), dy)
             with pytest.MonkeyPatch.context() as patch:
                 happened = lose_at(patch, phase, lambda c=client: kill(c))
                 with contextlib.suppress(BackendLostError):
-                    there = model("regressor").fit(*given, backend=DaskBackend(client, timeout=60))
+                    there = model("regressor").fit(*given, backend=DaskBackend(client, timeout=300))
                     same(there.plan_, whole)
                 assert happened == [phase]

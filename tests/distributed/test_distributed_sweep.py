@@ -90,7 +90,7 @@ def own_client():
     from distributed import Client, LocalCluster
 
     options = {"threads_per_worker": 1, "processes": True, "dashboard_address": None, "memory_limit": None}
-    with LocalCluster(n_workers=2, **options) as cluster, Client(cluster, timeout=30) as client:
+    with LocalCluster(n_workers=2, **options) as cluster, Client(cluster, timeout=120) as client:
         yield client
 
 

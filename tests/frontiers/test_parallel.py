@@ -181,17 +181,17 @@ def test_ctrl_c_keeps_what_is_done_and_no_worker_outlives_its_sweep(tmp_path, en
     workers = psutil.Process(sweep.pid).children(recursive=True)
     if ended_by == signal.SIGINT:
         os.killpg(sweep.pid, signal.SIGINT)
-        told, complaints = sweep.communicate(timeout=30)
+        told, complaints = sweep.communicate(timeout=300)
         assert told == "kept [0] False\n"
         assert "Interrupted: 1 of 3 points are kept." in complaints
         assert complaints.count("Traceback") == complaints.count("Exception ignored in")  # Python's own, in a callback
         assert sweep.returncode == 0
     else:
         sweep.kill()
-        sweep.communicate(timeout=30)
-    gone, alive = psutil.wait_procs(workers, timeout=20)
+        sweep.communicate(timeout=300)
+    gone, alive = psutil.wait_procs(workers, timeout=120)
     assert gone
     assert not alive
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while list(tmp_path.glob(".work-*")) and time.monotonic() < deadline:
         time.sleep(0.1)

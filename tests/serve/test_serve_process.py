@@ -17,13 +17,16 @@ from miserly.cli.main import cli
 from miserly.costs import CostTable
 from miserly.plan import Node, Plan, RawFeatures
 
+PATIENCE = 300  # seconds: on a crowded machine a process needs many to start
 EXTRACTORS = """
 import asyncio
+from pathlib import Path
 import miserly as ms
 
 @ms.extractor("x", yields="x")
 async def x(row):
-    await asyncio.sleep(row["wait"])
+    while row["wait"] and not Path("go").exists():
+        await asyncio.sleep(0.01)
     return row["x"]
 
 def kit():
@@ -64,7 +67,7 @@ def serving(folder, *args, early=None):
 
 
 def wait_for(lines, pattern):
-    until = time.monotonic() + 60
+    until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
         for text in lines:
             if found := re.search(pattern, text):
@@ -74,7 +77,7 @@ def wait_for(lines, pattern):
 
 
 def ask(port, **row):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     connection.request("POST", "/v1/predict", json.dumps({"row": row}))
     response = connection.getresponse()
     answer = json.loads(response.read())
@@ -84,11 +87,31 @@ def ask(port, **row):
 
 
 def look(port, path):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     connection.request("GET", path)
     text = connection.getresponse().read().decode()
     connection.close()
     return text
+
+
+def ask_slowly(port, answers, n):
+    """Threads with requests that wait for a file named `go` in the server's folder; all have come."""
+    threads = [threading.Thread(target=lambda: answers.append(ask(port, x=1.0, wait=1.0))) for _ in range(n)]
+    for thread in threads:
+        thread.start()
+    while f"miserly_requests_in_flight {n}.0" not in look(port, "/metrics"):
+        time.sleep(0.01)
+    return threads
+
+
+def wait_until_it_takes_no_more(port):
+    while True:
+        try:
+            if "shutting down" in look(port, "/readyz"):
+                return
+        except OSError:
+            return
+        time.sleep(0.01)
 
 
 @pytest.fixture
@@ -113,17 +136,14 @@ def test_a_process_from_its_start_to_its_end(folder):
         wait_for(lines, "not taken: .*'other'")
         assert ask(port, x=1.0) == 10.0
 
-        answers = []
-        threads = [threading.Thread(target=lambda: answers.append(ask(port, x=1.0, wait=2.0))) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        while "miserly_requests_in_flight 8.0" not in look(port, "/metrics"):
-            time.sleep(0.01)
+        threads = ask_slowly(port, answers := [], 8)
         process.send_signal(signal.SIGTERM)
+        wait_until_it_takes_no_more(port)
+        (folder / "go").touch()
         for thread in threads:
             thread.join()
         assert answers == [10.0] * 8, "what is in flight is answered"
-        assert process.wait(30) == 0
+        assert process.wait(PATIENCE) == 0
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from miserly.costs import CostTable
 from miserly.plan import Node, Plan, RawFeatures
 from miserly.runtime import VirtualClock
 from miserly.serve._protocol import quiet_about_descriptors
-from serve.test_serve_process import ask, look, serving, wait_for
+from serve.test_serve_process import PATIENCE, ask, look, serving, wait_for
 
 EXTRACTORS = """
 import asyncio, threading, time
@@ -79,9 +79,9 @@ def test_sigterm_ends_it_in_time_whatever_hangs(folder):
         while len(children := psutil.Process(process.pid).children(recursive=True)) < 1:
             time.sleep(0.05)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 1, lines
+        assert process.wait(PATIENCE) == 1, lines
         wait_for(lines, "time to stop is over")
-        _, alive = psutil.wait_procs(children, timeout=30)
+        _, alive = psutil.wait_procs(children, timeout=PATIENCE)
         assert not alive, "no orphan is left"
         for connection in connections:
             connection.close()
@@ -92,7 +92,7 @@ def test_it_ends_well_when_only_clients_are_slow(folder):
         slow = [send(port, b'{"row":', 100), socket.create_connection(("127.0.0.1", port))]
         assert ask(port) == 3.0
         process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0, lines
+        assert process.wait(PATIENCE) == 0, lines
         for connection in slow:
             connection.close()
 
@@ -152,7 +152,7 @@ def test_a_lack_of_descriptors_is_said_once_a_second():
 
 
 def ask_until_answered(port):
-    until = time.monotonic() + 60
+    until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
         try:
             return ask(port)
@@ -165,7 +165,7 @@ def test_connections_have_limits(folder):
     with serving(folder, "--extractors", "own.py:extractors", "--max-connections", "5") as (_, port, _):
         idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(5)]
         with socket.create_connection(("127.0.0.1", port)) as sixth:
-            sixth.settimeout(60)
+            sixth.settimeout(PATIENCE)
             with _closed():
                 assert sixth.recv(1) != b""
         for connection in idle:
@@ -173,7 +173,7 @@ def test_connections_have_limits(folder):
         assert ask_until_answered(port) == 3.0
         assert "miserly_connections_refused_total 0.0" not in look(port, "/metrics")
         with socket.create_connection(("127.0.0.1", port)) as long_head:
-            long_head.settimeout(60)
+            long_head.settimeout(PATIENCE)
             with _closed():
                 for _ in range(200):
                     long_head.sendall(b"GET / HTTP/1.1\r\nX: " + b"x" * 1000)

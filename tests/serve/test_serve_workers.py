@@ -7,7 +7,6 @@ import re
 import signal
 import socket
 import sys
-import threading
 import time
 from types import SimpleNamespace
 
@@ -18,7 +17,17 @@ from miserly.plan import content_hash
 from miserly.serve._merging import merge_pages
 from miserly.serve._runner_pool import RunnerPool
 from miserly.serve._supervisor import Supervisor, WorkerLink
-from serve.test_serve_process import ask, folder, look, plan_of, serving, wait_for  # noqa: F401
+from serve.test_serve_process import (  # noqa: F401
+    PATIENCE,
+    ask,
+    ask_slowly,
+    folder,
+    look,
+    plan_of,
+    serving,
+    wait_for,
+    wait_until_it_takes_no_more,
+)
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
 
@@ -29,7 +38,7 @@ def figure(text, name):
 
 
 def until(condition):
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE
     while not (found := condition()):
         assert time.monotonic() < end, "it did not happen"
         time.sleep(0.05)
@@ -41,7 +50,7 @@ def workers_of(process):
 
 
 def test_workers_from_start_to_end(folder):  # noqa: F811
-    args = ("--extractors", "own.py:kit", "--read-row", "own.py:read_row", "--workers", "2", "--stop-within", "8")
+    args = ("--extractors", "own.py:kit", "--read-row", "own.py:read_row", "--workers", "2", "--stop-within", "60")
     with serving(folder, *args) as (process, port, lines):
         first = until(lambda: len(found := workers_of(process)) == 2 and found)
         assert ask(port, x=1.0) == 2.0
@@ -60,19 +69,17 @@ def test_workers_from_start_to_end(folder):  # noqa: F811
         until(lambda: sum("taken over" in line for line in lines) >= 2)
         assert {ask(port, x=1.0) for _ in range(10)} == {10.0}
 
-        answers = []
-        threads = [threading.Thread(target=lambda: answers.append(ask(port, x=1.0, wait=1.5))) for _ in range(6)]
-        for thread in threads:
-            thread.start()
-        until(lambda: figure(look(port, "/metrics"), "miserly_requests_in_flight") == 6)
+        threads = ask_slowly(port, answers := [], 6)
         text = look(port, "/metrics")
         assert figure(text, "miserly_workers_replaced_total") == 1
         assert figure(text, 'miserly_plan_reloads_total{outcome="taken"}') == 2
         process.send_signal(signal.SIGTERM)
+        wait_until_it_takes_no_more(port)
+        (folder / "go").touch()
         for thread in threads:
             thread.join()
         assert answers == [10.0] * 6, "what is in flight is answered"
-        assert process.wait(60) == 0, lines
+        assert process.wait(PATIENCE) == 0, lines
 
 
 def test_workers_end_when_their_supervisor_is_killed(folder):  # noqa: F811
