@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import miserly as ms
 from miserly.plan import least_expected
+from miserly.report import LabelledRows, totals_by_budget
 
 MATRIX = [[0, 10], [200, 0]]
 
@@ -84,3 +85,23 @@ def test_auto_miser_chooses_by_error_costs():
     front = ms.AutoMiserClassifier(ms.CostTable.per_feature([1.0, 5.0]), time_limit=None).fit(X, y).frontier_
     cheap, careful = (front.choose(error_costs=[[0, c], [c, 0]]).predict_cost(X).mean() for c in (0.1, 1000.0))
     assert cheap == 0.0 < careful
+
+
+def test_costs_of_each_row_are_counted_row_by_row(swept):
+    front, X, y = swept
+    rng = np.random.default_rng(1)
+    ill = (y == "ill")[:, None]
+    each = np.where(ill, [0.0, 200.0], [10.0, 0.0]) * rng.gamma(1.0, 1.0, (len(y), 1))
+    matrix = np.array([each[y == "ill"].mean(axis=0), each[y == "well"].mean(axis=0)])
+    totals = front.totals(each)
+    table = totals_by_budget(front, LabelledRows(X, y), each)
+    for k, point in enumerate(front.points):
+        said = least_expected(point.model.predict_proba(X), matrix)
+        assert totals[k].mistakes == pytest.approx(np.mean([each[i, s] for i, s in enumerate(said)]))
+        for line in table:
+            if line.number == k:
+                assert line.mistakes == pytest.approx(totals[k].mistakes)
+    chosen = front.choose(error_costs=each)
+    assert chosen.plan_.error_costs.tolist() == matrix.tolist()
+    with pytest.raises(ValueError, match="299 rows, and there are 300"):
+        front.totals(each[1:])

@@ -14,7 +14,6 @@ from miserly._typing import Floats
 from miserly.auto._assemble import assemble
 from miserly.auto._labels import SoftLabels
 from miserly.auto._policy import Decision, StageGraph, StagePolicy
-from miserly.auto._task import Rows
 from miserly.plan import Plan, Trees, stack_trees
 
 LEAST_VALUES = 10  # distinct values of a column by which rows can be divided
@@ -53,14 +52,18 @@ class Scale:
         self.uses_held = task.held is not None
         self.uses_folds = task.held is None or (task.kind != "lists" and len(task.held) < FEW_ROWS and bool(task.folds))
         used = [rows for rows, on in ((out_of_fold, self.uses_folds), (task.held, self.uses_held)) if on and rows]
-        X, y = (np.concatenate([getattr(rows, name) for rows in used]) for name in ("X", "y"))
-        self.rows = Rows(X, y, used[0].qid)
+        self.rows = used[0] if len(used) == 1 else used[0].with_more(used[1])
+        self.paid = graph.paid(self.rows)
+        out, n_held = np.zeros(len(task.train), bool), 0 if task.held is None else len(task.held)
+        out[graph.rows] = self.uses_folds
+        self.counted = np.concatenate([out, np.full(n_held, self.uses_held)])  # of the training rows, then the held
         parts = [graph.stages[s] for s in graph.order]
         self.outputs = np.stack([self._joined(p.oof[graph.rows], p.held) for p in parts])
         self.every = np.arange(len(self.rows))
         self._labels = None
         if self.uses_folds and task.folds and task.kind != "lists":
-            self._labels = SoftLabels(task, y, self.outputs[graph.number[graph.teacher]])
+            teacher = self.outputs[graph.number[graph.teacher]]
+            self._labels = SoftLabels(task, self.rows.y, teacher, self.rows.mistakes)
 
     def _joined(self, of_folds: np.ndarray, of_held: np.ndarray | None) -> np.ndarray:
         """What is known of the measured rows: first those of folds, then those of the user."""
@@ -82,7 +85,7 @@ class Scale:
             stage = self.graph.stages[state]
             ends = np.full(len(self.rows), k)
             member = "subset" if stage.plan.nodes else "constant"
-            costs = np.full(len(self.rows), stage.plan.tables.most_expensive)
+            costs = self.rows.paid(stage.acquired, stage.plan.tables.most_expensive, stage.evaluations)
             policy = _straight_to(state, ends)
             found.append(TriedPlan(member, self.quality(ends), costs, ends, policy, stage.model))
         return found
@@ -93,15 +96,15 @@ class Scale:
         Without validation rows quality is that of rules that have not seen the row, at what these spend; the plan has
         the mean of the rules, which spends a little more or less: quality is moved along the sweep as cost is.
         """
-        prices = self.graph.prices
         ends = [self._joined(policy.end, policy.end_of_held) for policy in policies]
-        spent = [prices[self._joined(policy.end_of_all, policy.end_of_held)] for policy in policies]
+        spent = [self.paid[self._joined(p.end_of_all, p.end_of_held), self.every] for p in policies]
         measured = [self.quality(e) for e in ends]
-        costs = [float(prices[e].mean()) for e in ends]
+        costs = [float(self.paid[e, self.every].mean()) for e in ends]
         along = _curve(costs, measured)
         qualities = [q + along(float(s.mean())) - along(c) for q, c, s in zip(measured, costs, spent)]
         if float(np.max(self.task.costs.evaluation)) > 0:  # paid for every stage on the way, which prices leave out
-            spent = [self._plan_of([policy])(False).predict_cost(self.rows.X) for policy in policies]
+            own = self.rows.prices
+            spent = [self._plan_of([policy])(False).predict_cost(self.rows.X, prices=own) for policy in policies]
         return [
             TriedPlan("policy", q, s, e, policy, self._plan_of([policy]), policy.rate)
             for policy, q, s, e in zip(policies, qualities, spent, ends)
@@ -150,8 +153,13 @@ class Scale:
 
     def _costs_with(self, candidate: TriedPlan, mask: int) -> Floats:
         """What rows pay if all of them buy something at first."""
-        extra = [self.graph.price(s | mask) - self.graph.price(s) for s in self.graph.order]
-        return candidate.costs + np.array(extra)[candidate.ends]
+        price, rows = self.graph.price, self.rows
+        costs = candidate.costs.copy()
+        for k in np.unique(candidate.ends):
+            here, s = candidate.ends == k, self.graph.order[k]
+            extra = rows.paid(s | mask, price(s | mask)) - rows.paid(s, price(s))
+            costs[here] += extra[here]
+        return costs
 
     def _divided(
         self,

@@ -21,11 +21,11 @@ from miserly.auto._menus import make_menu
 from miserly.auto._planned import PlannedClassifier, PlannedRanker, PlannedRegressor
 from miserly.auto._portfolio import build, compile_kernels
 from miserly.auto._task import Kind, Rows, Task, choose_metric, cost_of_mistakes
-from miserly.costs import CostTable
+from miserly.costs import CostTable, RowPrices
 from miserly.estimators import PlanClassifier, PlanEstimator, PlanRegressor, constraints
 from miserly.frontiers import Frontier, Measured, Point, PredictedRows
 from miserly.metrics import Metric, get_metric
-from miserly.plan import Menu, Plan, as_error_costs
+from miserly.plan import Menu, Plan, as_error_costs, mistakes_of
 
 logger = logging.getLogger(__name__)
 
@@ -57,14 +57,25 @@ class _AutoMiser(PlanEstimator):
         self.metric = metric
         self.random_state = random_state
 
-    def _fit_rows(self, X: Any, y: Any, qid: Any, eval_set: Any, progress: Progress | None) -> None:
+    def _fit_rows(
+        self,
+        X: Any,
+        y: Any,
+        qid: Any,
+        eval_set: Any,
+        progress: Progress | None,
+        prices: Any = None,
+        error_costs: Any = None,
+    ) -> None:
         """From data to `frontier_`, `plan_` and `metric_`."""
         seed = int(check_random_state(self.random_state).randint(2**31))
         large = LargeData.of(X, y, qid)
         if large is not None:
+            if prices is not None or error_costs is not None or self._given_costs().row_prices:
+                raise ValueError("Prices and error costs by row are learned from an array or a frame: give X as one.")
             sample = large.sample(seed, self._kind != "classes")
             X, y, qid = sample.X, sample.y, sample.qid
-        X, y, _ = self._fit_data(X, y, y_numeric=self._kind != "classes")
+        X, y, _ = self._fit_data(X, y, y_numeric=self._kind != "classes", prices=prices)
         if large is not None:
             self._name_features(X.shape[1], sample.names)
             self.categories_ = sample.categories
@@ -77,7 +88,7 @@ class _AutoMiser(PlanEstimator):
             if len(qid) != len(X):
                 raise ValueError(f"qid must give one query id per row: {len(X)} rows, got {len(qid)}.")
         held = None if eval_set is None else self._held(eval_set, classes)
-        matrix = self._error_costs(classes)
+        matrix, mistakes = self._error_costs(classes, target, error_costs)
         if matrix is not None and isinstance(self.metric, str) and self.metric == "auto":
             self.metric_ = cost_of_mistakes(matrix)
         elif isinstance(self.metric, str) and self.metric == "auto":
@@ -85,23 +96,41 @@ class _AutoMiser(PlanEstimator):
             logger.info("The metric is %s: %s.", self.metric_.name, why)
         else:
             self.metric_ = get_metric(self.metric)
-        task = Task(self._kind, Rows(X, target, qid), held, classes, self._bound_costs(), self.metric_, seed, matrix)
+        task = self._task(Rows(X, target, qid, None, mistakes), held, classes, seed, matrix)
         if self.time_limit is not None:
             compile_kernels(self._kind)
         clock = TimeLimit(self.time_limit, progress)
         kept, scale = build(task, clock, large)
         self.frontier_ = self._frontier(kept, scale, complete=not clock.interrupted)
-        self.plan_ = self._best(matrix).model.plan_
+        given = matrix if error_costs is None else error_costs
+        points = self.frontier_.points  # the best has the least total of tests and mistakes, or the highest quality
+        best = points[-1] if matrix is None else self.frontier_.choose_point(error_costs=given)
+        self.plan_ = best.model.plan_
 
-    def _error_costs(self, classes: np.ndarray | None) -> Floats | None:
-        """What predictions cost, checked; None without classes or costs."""
+    def _task(
+        self, train: Rows, held: Rows | None, classes: np.ndarray | None, seed: int, matrix: Floats | None
+    ) -> Task:
+        """The rows with what each pays, where rows differ, as a task."""
+        costs, own = self._bound_costs(), self.__dict__.pop("_training_prices", None)
+        if own is not None and own.differ:
+            train = replace(train, prices=own.matrix)
+            if held is not None:  # what they are expected to pay
+                held = replace(held, prices=RowPrices(costs).matrix(held.X))
+        if held is not None and train.mistakes is not None and matrix is not None:
+            held = replace(held, mistakes=matrix[held.y.astype(np.intp)])
+        return Task(self._kind, train, held, classes, costs, self.metric_, seed, matrix)
+
+    def _error_costs(self, classes: np.ndarray | None, y: Floats, each_row: Any) -> tuple[Floats | None, Floats | None]:
+        """What predictions cost, checked, by class and, if it was given, for each row; None without classes or
+        costs."""
         given = getattr(self, "error_costs", None)
-        return None if given is None or classes is None else as_error_costs(given, len(classes))
-
-    def _best(self, matrix: Floats | None) -> Point:
-        """The best point: of the least total of tests and mistakes, or of the highest quality."""
-        points = self.frontier_.points
-        return points[-1] if matrix is None else self.frontier_.choose_point(error_costs=matrix)
+        if classes is None or (given is None and each_row is None):
+            return None, None
+        if each_row is None:
+            return as_error_costs(given, len(classes)), None
+        if given is not None:
+            raise ValueError("error_costs were given twice: to the constructor by class, and to fit by row. Give one.")
+        return mistakes_of(each_row, y.astype(np.intp), len(classes))
 
     def _targets(self, y: np.ndarray) -> tuple[np.ndarray | None, Floats]:
         return None, y.astype(np.float64)
@@ -149,19 +178,27 @@ class _AutoMiser(PlanEstimator):
         return self.frontier_.menu()
 
     def _ask(
-        self, what: str, X: Any, budget: float | None, mean_budget: float | None, mix: bool, qid: Any = None
+        self,
+        what: str,
+        X: Any,
+        budget: float | None,
+        mean_budget: float | None,
+        mix: bool,
+        qid: Any = None,
+        prices: Any = None,
     ) -> Any:
         """Ask the best plan or, with a budget, the menu."""
         check_is_fitted(self)
+        more = {} if prices is None else {"prices": prices}
         if budget is None and mean_budget is None:
             best = self._planned.of(self, self.plan_)
-            return getattr(best, what)(X, qid) if self._kind == "lists" else getattr(best, what)(X)
+            return getattr(best, what)(X, qid, **more) if self._kind == "lists" else getattr(best, what)(X, **more)
         matrix = self._dense(X)
         if self._kind == "lists":  # documents of a later tier stand higher
             chosen = self.menu_.choose(budget, mean_budget)
             ask = chosen.plan.rank_score if what == "predict" else chosen.plan.predict_cost
-            return ask(matrix, qid, chosen.cap)
-        return getattr(self.menu_, what)(matrix, budget=budget, mean_budget=mean_budget, mix=mix, qid=qid)
+            return ask(matrix, qid, chosen.cap, **more)
+        return getattr(self.menu_, what)(matrix, budget=budget, mean_budget=mean_budget, mix=mix, qid=qid, **more)
 
 
 class _Offer:
@@ -189,7 +226,8 @@ class _OutOfFold:
         scale, candidate = self._scale, self._kept[number]
         probabilities = scale.outputs[candidate.ends, scale.every]
         teacher = scale.outputs[scale.graph.number[scale.graph.teacher]]
-        return PredictedRows(probabilities, scale.rows.y.astype(np.intp), candidate.costs, teacher)
+        truth = scale.rows.y.astype(np.intp)
+        return PredictedRows(probabilities, truth, candidate.costs, teacher, scale.counted)
 
 
 class AutoMiserClassifier(PlanClassifier, _AutoMiser):
@@ -266,7 +304,16 @@ class AutoMiserClassifier(PlanClassifier, _AutoMiser):
         super().__init__(costs, time_limit, metric, random_state)
         self.error_costs = error_costs
 
-    def fit(self, X: Any, y: Any, *, eval_set: Any = None, progress: Progress | None = None) -> AutoMiserClassifier:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        eval_set: Any = None,
+        progress: Progress | None = None,
+        prices: Any = None,
+        error_costs: Any = None,
+    ) -> AutoMiserClassifier:
         """Learn the frontier. Ctrl-C keeps what is done.
 
         Parameters
@@ -280,8 +327,15 @@ class AutoMiserClassifier(PlanClassifier, _AutoMiser):
             predictions), instead of by cross-validation alone.
         progress : callable or None, default=None
             Called with (what is done, share of the work, seconds left).
+        prices : frame, mapping, array of shape (n_rows, n_acquisitions) or None, default=None
+            What each acquisition really cost each row, by name or in the order of `costs.acquisitions`: stops are
+            learned by it, and plans keep estimates of it.
+        error_costs : array-like of shape (n_rows, n_classes) or None, default=None
+            What each prediction costs for each row, if it is not the same for all rows of a class. Predictions follow
+            the mean of each class; models are compared by what their mistakes on these rows cost. The rows of
+            `eval_set` count the mean of their class.
         """
-        self._fit_rows(X, y, None, eval_set, progress)
+        self._fit_rows(X, y, None, eval_set, progress, prices, error_costs)
         return self
 
     def _targets(self, y: np.ndarray) -> tuple[np.ndarray | None, Floats]:
@@ -313,10 +367,16 @@ class AutoMiserClassifier(PlanClassifier, _AutoMiser):
         return self._ask("predict_proba", X, budget, mean_budget, mix)
 
     def predict_cost(  # type: ignore[override]
-        self, X: Any, budget: float | None = None, mean_budget: float | None = None, mix: bool = False
+        self,
+        X: Any,
+        budget: float | None = None,
+        mean_budget: float | None = None,
+        mix: bool = False,
+        *,
+        prices: Any = None,
     ) -> np.ndarray:
-        """What each row pays; arguments as in `predict`."""
-        return self._ask("predict_cost", X, budget, mean_budget, mix)
+        """What each row pays, or with measured `prices` really paid; arguments as in `predict` and `fit`."""
+        return self._ask("predict_cost", X, budget, mean_budget, mix, prices=prices)
 
 
 class AutoMiserRegressor(PlanRegressor, _AutoMiser):
@@ -366,7 +426,15 @@ class AutoMiserRegressor(PlanRegressor, _AutoMiser):
 
     _kind, _planned = "numbers", PlannedRegressor
 
-    def fit(self, X: Any, y: Any, *, eval_set: Any = None, progress: Progress | None = None) -> AutoMiserRegressor:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        eval_set: Any = None,
+        progress: Progress | None = None,
+        prices: Any = None,
+    ) -> AutoMiserRegressor:
         """Learn the frontier. Ctrl-C keeps what is done.
 
         Parameters
@@ -380,8 +448,11 @@ class AutoMiserRegressor(PlanRegressor, _AutoMiser):
             predictions), instead of by cross-validation alone.
         progress : callable or None, default=None
             Called with (what is done, share of the work, seconds left).
+        prices : frame, mapping, array of shape (n_rows, n_acquisitions) or None, default=None
+            What each acquisition really cost each row, by name or in the order of `costs.acquisitions`: stops are
+            learned by it, and plans keep estimates of it.
         """
-        self._fit_rows(X, y, None, eval_set, progress)
+        self._fit_rows(X, y, None, eval_set, progress, prices)
         return self
 
     def predict(
@@ -403,10 +474,16 @@ class AutoMiserRegressor(PlanRegressor, _AutoMiser):
         return self._ask("predict", X, budget, mean_budget, mix)
 
     def predict_cost(  # type: ignore[override]
-        self, X: Any, budget: float | None = None, mean_budget: float | None = None, mix: bool = False
+        self,
+        X: Any,
+        budget: float | None = None,
+        mean_budget: float | None = None,
+        mix: bool = False,
+        *,
+        prices: Any = None,
     ) -> np.ndarray:
-        """What each row pays; arguments as in `predict`."""
-        return self._ask("predict_cost", X, budget, mean_budget, mix)
+        """What each row pays, or with measured `prices` really paid; arguments as in `predict` and `fit`."""
+        return self._ask("predict_cost", X, budget, mean_budget, mix, prices=prices)
 
 
 class AutoMiserRanker(PlanRegressor, _AutoMiser):
@@ -457,7 +534,14 @@ class AutoMiserRanker(PlanRegressor, _AutoMiser):
     _kind, _planned = "lists", PlannedRanker
 
     def fit(
-        self, X: Any, y: Any, qid: Any = None, *, eval_set: Any = None, progress: Progress | None = None
+        self,
+        X: Any,
+        y: Any,
+        qid: Any = None,
+        *,
+        eval_set: Any = None,
+        progress: Progress | None = None,
+        prices: Any = None,
     ) -> AutoMiserRanker:
         """Learn the frontier. Ctrl-C keeps what is done.
 
@@ -474,8 +558,11 @@ class AutoMiserRanker(PlanRegressor, _AutoMiser):
             predictions), instead of by cross-validation alone.
         progress : callable or None, default=None
             Called with (what is done, share of the work, seconds left).
+        prices : frame, mapping, array of shape (n_rows, n_acquisitions) or None, default=None
+            What each acquisition really cost each row, by name or in the order of `costs.acquisitions`: stops are
+            learned by it, and plans keep estimates of it.
         """
-        self._fit_rows(X, y, qid, eval_set, progress)
+        self._fit_rows(X, y, qid, eval_set, progress, prices)
         return self
 
     def _targets(self, y: np.ndarray) -> tuple[np.ndarray | None, Floats]:
@@ -500,7 +587,13 @@ class AutoMiserRanker(PlanRegressor, _AutoMiser):
         return self._ask("predict", X, budget, mean_budget, False, qid)
 
     def predict_cost(  # type: ignore[override]
-        self, X: Any, qid: Any = None, budget: float | None = None, mean_budget: float | None = None
+        self,
+        X: Any,
+        qid: Any = None,
+        budget: float | None = None,
+        mean_budget: float | None = None,
+        *,
+        prices: Any = None,
     ) -> np.ndarray:
-        """What each document pays; arguments as in `predict`."""
-        return self._ask("predict_cost", X, budget, mean_budget, False, qid)
+        """What each document pays, or with measured `prices` really paid; arguments as in `predict` and `fit`."""
+        return self._ask("predict_cost", X, budget, mean_budget, False, qid, prices)

@@ -20,16 +20,23 @@ AS_MANY = 2000  # rows whose luck weighs as much as the bias of the best model
 
 @dataclass(frozen=True, eq=False)
 class SoftLabels:
-    """The labels of some rows and the out-of-fold predictions of the best model for them (rows × columns)."""
+    """The labels of some rows and the out-of-fold predictions of the best model for them (rows × columns); `mistakes`
+    as in `Rows`."""
 
     task: Task
     y: Floats
     teacher: Floats
+    mistakes: Floats | None = None
+
+    @property
+    def believed(self) -> float:
+        """The share of a label that the best model decides."""
+        return AS_MANY / (AS_MANY + len(self.y))
 
     @cached_property
     def expected(self) -> Floats:
         """The share of each class in each row, or the expected number."""
-        believed = AS_MANY / (AS_MANY + len(self.y))
+        believed = self.believed
         if not self.task.n_classes:
             return (1.0 - believed) * self.y + believed * self.teacher[:, 0]
         shares = believed * self.teacher
@@ -45,7 +52,11 @@ class SoftLabels:
         if kind == "mistakes":
             assert self.task.error_costs is not None
             predicted = least_expected(output, self.task.error_costs)
-            return (self.expected * self.task.error_costs[:, predicted].T).sum(axis=1)
+            of_class = self.task.error_costs[:, predicted].T
+            if self.mistakes is None:
+                return (self.expected * of_class).sum(axis=1)
+            own = self.mistakes[np.arange(len(output)), predicted]
+            return (1.0 - self.believed) * own + self.believed * (self.teacher * of_class).sum(axis=1)
         return 1.0 - self.expected[np.arange(len(output)), output.argmax(axis=1)]
 
     def quality(self, output: Floats) -> float | None:
@@ -60,7 +71,8 @@ class SoftLabels:
     def _moved(self) -> float:
         soft = self._soft_quality(self.teacher)
         assert soft is not None
-        return self.task.quality(Rows(np.zeros((len(self.y), 0)), self.y), self.teacher) - soft
+        rows = Rows(np.zeros((len(self.y), 0)), self.y, mistakes=self.mistakes)
+        return self.task.quality(rows, self.teacher) - soft
 
     def _soft_quality(self, output: Floats) -> float | None:
         name = self.task.metric.name

@@ -78,13 +78,14 @@ class _Lists:
         """What a chain is worth."""
         first, *others = chain.models
         score, bought, evaluated = self.output(first).copy(), first.acquired, first.evaluations
-        costs = np.full(len(score), self.price(bought) + evaluated)
+        rows = self.scale.rows
+        costs = rows.paid(bought, self.price(bought) + evaluated, evaluated)
         inside = np.ones(len(score), bool)
         for tier, (model, m) in enumerate(zip(others, chain.kept), start=1):
             inside = self._best(score, inside, m)
             bought, evaluated = bought | model.acquired, evaluated + model.evaluations
             score[inside] = tier * ABOVE + self.output(model)[inside]
-            costs[inside] = self.price(bought) + evaluated
+            costs[inside] = rows.paid(bought, self.price(bought) + evaluated, evaluated)[inside]
         quality = self.scale.task.quality(self.scale.rows, score[:, None])
         quality = quality if math.isfinite(quality) else -math.inf
         plan = partial(_plan_of, chain)

@@ -66,7 +66,8 @@ def _rows(scale: Scale) -> tuple[Rows, SoftLabels | None]:
     if len(numbers) > MOST_ROWS and task.kind != "lists":
         numbers = np.sort(np.random.default_rng(task.seed).permutation(numbers)[:MOST_ROWS])
     rows = all_rows.part(numbers)
-    return rows, SoftLabels(task, rows.y, graph.stages[graph.teacher].oof[numbers]) if of_fold else None
+    teacher = graph.stages[graph.teacher].oof
+    return rows, SoftLabels(task, rows.y, teacher[numbers], rows.mistakes) if of_fold else None
 
 
 def _output(scale: Scale, plan: Plan, run: Run) -> Floats:

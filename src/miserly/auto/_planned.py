@@ -43,6 +43,10 @@ class PlannedRanker(PlanRegressor, _Planned):
         """Scores to rank by."""
         return self._by_blocks(X, lambda plan, block: plan.rank_score(block, qid, budget))
 
-    def predict_cost(self, X: Any, qid: Any = None, budget: float | None = None) -> np.ndarray:  # type: ignore[override]
-        """What each document pays."""
+    def predict_cost(  # type: ignore[override]
+        self, X: Any, qid: Any = None, budget: float | None = None, *, prices: Any = None
+    ) -> np.ndarray:
+        """What each document pays, or with measured `prices` really paid."""
+        if prices is not None:
+            return self.plan_.predict_cost(self._dense(X), qid, budget, prices=prices)
         return self._by_blocks(X, lambda plan, block: plan.predict_cost(block, qid, budget))

@@ -18,7 +18,7 @@ from miserly._typing import Floats
 from miserly.auto._gate_tree import GateTree, Inputs, grow
 from miserly.auto._labels import SoftLabels
 from miserly.auto._stages import StageFitter, StageModel
-from miserly.auto._task import Task
+from miserly.auto._task import Rows, Task
 from miserly.plan import Trees, confidence_columns, stack_trees
 
 N_PARTS = 3  # a rule is the mean of this many trees, each fitted on the rows of all parts but one
@@ -95,9 +95,20 @@ class StageGraph:
         return np.array([self.stages[s].price for s in self.order])
 
     @cached_property
+    def paid_by_rows(self) -> Floats:
+        """What each row that rules learn from has paid that ends at each state (states × rows)."""
+        return self.paid(self.task.train.part(self.rows))
+
+    @cached_property
     def inputs(self) -> dict[int, tuple[Inputs, np.ndarray | None]]:
         """What is known at each state, in bins, and the bins of held-out rows."""
         return {s: self._known_at(s) for s in self.order}
+
+    def paid(self, rows: Rows) -> Floats:
+        """What each of some rows has paid that ends at each state (states × rows)."""
+        if rows.prices is None:
+            return np.broadcast_to(self.prices[:, None], (len(self.order), len(rows)))
+        return np.array([rows.paid(s, self.stages[s].price, self.stages[s].evaluations) for s in self.order])
 
     def _known_at(self, state: int) -> tuple[Inputs, np.ndarray | None]:
         task, stage = self.task, self.stages[state]
@@ -121,10 +132,12 @@ class StageGraph:
         value: dict[int, Floats] = {}
         ends: dict[int, list[np.ndarray]] = {}
         decisions: dict[int, Decision] = {}
+        paid = self.paid_by_rows
         for state in reversed(self.order):
+            own = paid[self.number[state]]
             here = self.labels.row_loss(self.stages[state].oof[self.rows], loss)
             stop = [np.full(size, self.number[state]) for size in (n, n, n_held)]
-            ways = [(s, value[s] + rate * (self.stages[s].price - self.stages[state].price)) for s in self.ways[state]]
+            ways = [(s, value[s] + rate * (paid[self.number[s]] - own)) for s in self.ways[state]]
             ways = [way for way in ways if way[1].min() < here.max()]
             if not ways:
                 value[state], ends[state], decisions[state] = here, stop, Decision(False)
@@ -136,7 +149,8 @@ class StageGraph:
     @cached_property
     def labels(self) -> SoftLabels:
         """The labels of the rows that rules learn from."""
-        return SoftLabels(self.task, self.task.train.y[self.rows], self.stages[self.teacher].oof[self.rows])
+        rows = self.task.train.part(self.rows)
+        return SoftLabels(self.task, rows.y, self.stages[self.teacher].oof[self.rows], rows.mistakes)
 
     @cached_property
     def teacher(self) -> int:

@@ -131,7 +131,8 @@ def _sweep(graph: StageGraph, loss: str, clock: TimeLimit) -> list[StagePolicy]:
     while rates and not clock.over(0.95):
         rate = float(rates.pop(0))
         policy = graph.policy(rate, loss)
-        done.append((math.log(rate), math.log(max(prices[policy.end_of_all].mean(), least / 10)), policy))
+        spent = float(graph.paid_by_rows[policy.end_of_all, np.arange(len(graph.rows))].mean())
+        done.append((math.log(rate), math.log(max(spent, least / 10)), policy))
         clock.report(f"{len(done)} policies", 0.7 + 0.3 * len(done) / (N_RATES + N_MORE))
         if not rates and len(done) < N_RATES + N_MORE:
             rates = _next_rate(done)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from miserly._typing import Floats
-from miserly.costs import CostTable
+from miserly.costs import CostTable, paid_for
 from miserly.frontiers import divide
 from miserly.metrics import Metric, get_metric
 from miserly.plan import least_expected
@@ -23,18 +23,38 @@ LEAST_PROBABILITY = 1e-3  # below it a log loss is noise that would drown all ot
 
 @dataclass(frozen=True)
 class Rows:
-    """Features as numbers, labels (numbers of classes, values or grades), and query ids of lists."""
+    """Features as numbers, labels (numbers of classes, values or grades), and query ids of lists.
+
+    `prices` (rows × acquisitions) are what each row pays, where rows differ; `mistakes` (rows × classes) what each
+    prediction costs for each row, where that is not the same for all rows of a class.
+    """
 
     X: Floats
     y: Floats
     qid: Any = None
+    prices: Floats | None = None
+    mistakes: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.y)
 
     def part(self, rows: np.ndarray) -> Rows:
         """Some of the rows."""
-        return Rows(self.X[rows], self.y[rows], None if self.qid is None else self.qid[rows])
+        others = (self.qid, self.prices, self.mistakes)
+        return Rows(self.X[rows], self.y[rows], *(None if part is None else part[rows] for part in others))
+
+    def with_more(self, other: Rows) -> Rows:
+        """These rows and others of the same kind; query ids are these."""
+        pairs = ((self.prices, other.prices), (self.mistakes, other.mistakes))
+        more = (None if a is None or b is None else np.concatenate([a, b]) for a, b in pairs)
+        return Rows(np.concatenate([self.X, other.X]), np.concatenate([self.y, other.y]), self.qid, *more)
+
+    def paid(self, bought: int, price: float, evaluations: float = 0.0) -> Floats:
+        """What each row pays for a set of acquisitions and for evaluations; `price` is the sum where rows do not
+        differ."""
+        if self.prices is None:
+            return np.full(len(self), price)
+        return paid_for(bought, self.prices) + evaluations
 
 
 @dataclass(frozen=True)
@@ -84,7 +104,10 @@ class Task:
         if kind == "error":
             return (output.argmax(axis=1) != rows.y).astype(np.float64)
         if kind == "mistakes" and self.error_costs is not None:
-            return self.error_costs[rows.y.astype(np.intp), least_expected(output, self.error_costs)]
+            predicted = least_expected(output, self.error_costs)
+            if rows.mistakes is not None:
+                return rows.mistakes[np.arange(len(output)), predicted]
+            return self.error_costs[rows.y.astype(np.intp), predicted]
         p = output[np.arange(len(output)), rows.y.astype(np.intp)]
         return -np.log(np.clip(p, LEAST_PROBABILITY, 1.0))
 
@@ -102,6 +125,8 @@ class Task:
         """The metric as it is."""
         if self.kind != "classes":
             return float(self.metric(rows.y, output[:, 0], qid=rows.qid))
+        if rows.mistakes is not None and self.metric.name == "mistakes":
+            return float(self.row_loss(rows, output, "mistakes").mean())
         assert self.classes is not None
         labels = self.classes[rows.y.astype(np.intp)]
         if self.metric.input == "proba":

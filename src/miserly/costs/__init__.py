@@ -13,6 +13,7 @@ from miserly.costs._row_ledger import RowPrices as RowPrices
 from miserly.costs._row_ledger import SpentAccount as SpentAccount
 from miserly.costs._row_ledger import expecting as expecting
 from miserly.costs._row_ledger import paid_by_row as paid_by_row
+from miserly.costs._row_ledger import paid_for as paid_for
 from miserly.costs._row_prices import LinearPrice
 from miserly.costs._table import CostTable
 from miserly.costs._total import total_price

@@ -276,6 +276,11 @@ def paid_by_row(accounts: RowAccounts, ledger: Ledger, matrix: NDArray[np.float6
     return totals
 
 
+def paid_for(acquisitions: int, matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What each row pays for a set of acquisitions at prices of its own (rows × acquisitions)."""
+    return np.asarray(matrix[:, list(set_bits(acquisitions))].sum(axis=1))
+
+
 def expecting(costs: CostTable, X: NDArray[Any]) -> CostTable:
     """A bound table whose row prices know their mean over training rows, if they knew none; a row without a price is
     refused."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from miserly import _display
-from miserly.frontiers._totals import PredictedRows, TotalCost, deciding, total_cost
+from miserly.frontiers._totals import PredictedRows, TotalCost, costs_of_mistakes, deciding, total_cost
 from miserly.metrics import Metric
 from miserly.plan import Menu, draw
 
@@ -161,13 +161,16 @@ class Frontier:
             The quality to reach.
         statistic : {"mean", "median", "p95", "p99", "max"}, default="mean"
             Of the costs of rows.
-        error_costs : array-like of shape (n_classes, n_classes) or None, default=None
-            What predictions cost, in the unit of the prices, 0 or more: rows are true classes, columns predictions. The
-            model that is returned predicts the class with the least expected cost. With a budget, the least total
-            within it.
+        error_costs : array-like of shape (n_classes, n_classes) or (n_rows, n_classes), or None, default=None
+            What predictions cost, in the unit of the prices, 0 or more: rows are true classes, columns predictions; or
+            a line for each row that points were measured on. The model that is returned predicts the class with the
+            least expected cost. With a budget, the least total within it.
         """
         point = self.choose_point(budget, quality, statistic, error_costs)
-        return point.model if error_costs is None else deciding(point.model, error_costs)
+        if error_costs is None:
+            return point.model
+        assert self.held_out is not None  # the totals were counted on it
+        return deciding(point.model, costs_of_mistakes(self.held_out(0), error_costs)[0])
 
     def choose_point(
         self,
@@ -209,7 +212,7 @@ class Frontier:
 
         Parameters
         ----------
-        error_costs : array-like of shape (n_classes, n_classes)
+        error_costs : array-like of shape (n_classes, n_classes) or (n_rows, n_classes)
             As in `choose`.
         """
         if self.held_out is None:

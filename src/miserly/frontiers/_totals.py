@@ -10,17 +10,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from miserly._typing import Array, Floats
-from miserly.plan import as_error_costs, least_expected
+from miserly.plan import least_expected, mistakes_of
 
 
 class PredictedRows(NamedTuple):
-    """Rows that a model was not fitted on: probabilities (rows × classes), numbers of the true classes, costs, and the
-    probabilities of the best model of all, if they are known."""
+    """Rows that a model was not fitted on: probabilities (rows × classes), numbers of the true classes, costs, the
+    probabilities of the best model of all, if they are known, and which of the rows that were given to `fit` they are
+    (training rows, then validation rows), if not all."""
 
     probabilities: Floats
     truth: Array
     costs: Floats
     teacher: Floats | None = None
+    counted: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -67,10 +69,10 @@ class TotalCost:
 
 def total_cost(rows: PredictedRows, error_costs: Any) -> TotalCost:
     """The total on some rows, if each prediction is the one with the least expected cost."""
-    probabilities, truth, costs, teacher = rows
-    matrix = as_error_costs(error_costs, probabilities.shape[1])
+    probabilities, truth, costs, teacher, _ = rows
+    matrix, each = costs_of_mistakes(rows, error_costs)
     predicted = least_expected(probabilities, matrix)
-    mistakes = matrix[truth, predicted]
+    mistakes = (matrix[truth] if each is None else each)[np.arange(len(truth)), predicted]
     whole = costs + mistakes
     margin = 1.96 * float(whole.std()) / max(1, len(whole)) ** 0.5
     mean = float(whole.mean())
@@ -80,6 +82,14 @@ def total_cost(rows: PredictedRows, error_costs: Any) -> TotalCost:
         expected = float((teacher * matrix[:, predicted].T).sum(axis=1).mean())
         smoothed = float(costs.mean()) + 0.5 * float(mistakes.mean()) + 0.5 * expected
     return TotalCost(float(costs.mean()), float(mistakes.mean()), (mean - margin, mean + margin), rates, smoothed)
+
+
+def costs_of_mistakes(rows: PredictedRows, error_costs: Any) -> tuple[Floats, Floats | None]:
+    """What mistakes cost by class, and for each of these rows if a line was given for every row."""
+    n_classes = rows.probabilities.shape[1]
+    if rows.counted is not None and np.shape(error_costs) == (len(rows.counted), n_classes) != (n_classes, n_classes):
+        error_costs = np.asarray(error_costs)[rows.counted]
+    return mistakes_of(error_costs, rows.truth, n_classes)
 
 
 def deciding(model: Any, error_costs: Any) -> Any:

@@ -26,6 +26,7 @@ from miserly.plan._menu import Choice as Choice
 from miserly.plan._menu import Menu, load_menu
 from miserly.plan._mistakes import as_error_costs as as_error_costs
 from miserly.plan._mistakes import least_expected as least_expected
+from miserly.plan._mistakes import mistakes_of as mistakes_of
 from miserly.plan._node import EXIT, Gate, Node
 from miserly.plan._pictures import draw as draw
 from miserly.plan._plan import Budget as Budget

@@ -29,6 +29,26 @@ def as_error_costs(error_costs: Any, n_classes: int) -> Floats:
     return matrix
 
 
+def mistakes_of(error_costs: Any, truth: Rows, n_classes: int) -> tuple[Floats, Floats | None]:
+    """What mistakes cost by class, by which predictions are decided, and what each prediction costs for each row
+    (rows × classes) if that was given: then the costs of a class are the means of its rows."""
+    given = np.asarray(error_costs) if np.ndim(error_costs) == 2 else None
+    if given is None or given.shape == (n_classes, n_classes) or given.shape[1] != n_classes:
+        return as_error_costs(error_costs, n_classes), None
+    if len(given) != len(truth):
+        raise ValueError(
+            f"error_costs has {len(given)} rows, and there are {len(truth)}. Give one for each row, or a matrix of "
+            f"true classes × predictions, here {n_classes} × {n_classes}."
+        )
+    each = np.array(given, np.float64)
+    wrong = np.flatnonzero(~(np.isfinite(each) & (each >= 0)).all(axis=1))
+    if len(wrong):
+        raise ValueError(f"error_costs of row {wrong[0]} (from 0) are {each[wrong[0]]}. Costs are finite, 0 or more.")
+    everyone = each.mean(axis=0)
+    means = [each[truth == k].mean(axis=0) if (truth == k).any() else everyone for k in range(n_classes)]
+    return as_error_costs(means, n_classes), each
+
+
 def for_threshold(threshold: float) -> Floats:
     """The costs under which the second of two classes is predicted from this probability on."""
     return np.array([[0.0, threshold], [1.0 - threshold, 0.0]])

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from miserly._typing import Array
+from miserly._typing import Array, Floats
 from miserly.frontiers import Frontier, TotalCost
-from miserly.plan import Plan, as_error_costs
+from miserly.plan import Plan, mistakes_of
 from miserly.report._intervals import wilson
 from miserly.report._observed import LabelledRows
 
@@ -72,8 +72,9 @@ def totals_by_budget(front: Frontier, rows: LabelledRows, error_costs: Any) -> l
         Classifiers.
     rows : LabelledRows
         The rows to measure on.
-    error_costs : array-like of shape (n_classes, n_classes)
-        What predictions cost, in the unit of the prices: rows are true classes, columns predictions.
+    error_costs : array-like of shape (n_classes, n_classes) or (n_rows, n_classes)
+        What predictions cost, in the unit of the prices: rows are true classes, columns predictions; or a line for each
+        of `rows`. Then models are chosen by the mean costs of each class.
 
     Examples
     --------
@@ -89,7 +90,7 @@ def totals_by_budget(front: Frontier, rows: LabelledRows, error_costs: Any) -> l
     measured = [measured_at(point.model.plan_, rows, error_costs) for point in front.points]
     chosen_by: list[float] = [m.total for m in measured]
     if front.held_out is not None:
-        totals: Sequence[TotalCost] = front.totals(error_costs)
+        totals: Sequence[TotalCost] = front.totals(_by_class(front, rows, error_costs))
         chosen_by = [t.for_choice for t in totals]
     costs = [point.validation.cost["mean"] for point in front.points]
     found: list[TotalAtBudget] = []
@@ -102,15 +103,20 @@ def totals_by_budget(front: Frontier, rows: LabelledRows, error_costs: Any) -> l
     return found
 
 
+def _by_class(front: Frontier, rows: LabelledRows, error_costs: Any) -> Floats:
+    classes = front.points[0].model.plan_.classes
+    return mistakes_of(error_costs, np.searchsorted(classes, rows.y), len(classes))[0]
+
+
 def measured_at(plan: Plan, rows: LabelledRows, error_costs: Any) -> TotalAtBudget:
     """One plan on some rows, if it predicts what is expected to cost least."""
     if plan.classes is None:
         raise ValueError("error_costs price pairs of classes; this plan predicts numbers.")
-    matrix = as_error_costs(error_costs, len(plan.classes))
+    truth = np.searchsorted(plan.classes, rows.y)
+    matrix, each = mistakes_of(error_costs, truth, len(plan.classes))
     run = plan.run(rows.X)
     predicted = np.searchsorted(plan.classes, plan.with_error_costs(matrix).read(run.z))
-    truth = np.searchsorted(plan.classes, rows.y)
-    mistakes = matrix[truth, predicted]
+    mistakes = (matrix[truth] if each is None else each)[np.arange(len(truth)), predicted]
     whole = run.cost + mistakes
     mean, margin = float(whole.mean()), 1.96 * float(whole.std()) / math.sqrt(max(1, len(whole)))
     rates = rates_of(truth, predicted) if len(matrix) == 2 else {}
