@@ -132,3 +132,31 @@ def test_what_cannot_stand_in_turn():
             ms.cascade([cheap, wrong])
     with pytest.raises(ValueError, match="at least one"):
         ms.cascade([])
+
+
+def test_gates_by_a_model_of_their_own_let_rows_go_on():
+    cheap, dear = cheap_and_dear("three")
+    gain = ms.GreedyMiserRegressor(COSTS, tradeoff=0.0, n_estimators=30).fit(X, 1.0 - 2 * np.abs(X[:, 0])).plan_
+    both = ms.cascade([replace(cheap, nodes=(), roots=()), cheap, dear], go_on=[_always(gain), gain])
+    goes = gain.predict(NEW) > 0
+    assert 0 < goes.sum() < len(NEW)
+    assert (both.predict(NEW) == np.where(goes, dear.predict(NEW), cheap.predict(NEW))).all()
+    assert (both.predict_cost(NEW)[~goes] == price_of_both([cheap, gain])).all()
+    assert (both.predict_cost(NEW)[goes] == price_of_both([cheap, gain, dear])).all()
+    stopped = ms.cascade([replace(cheap, nodes=(), roots=()), dear], go_on=[_always(gain, -1.0)])
+    assert (stopped.predict_cost(NEW) == 0).all()
+
+
+def _always(plan, value=1.0):
+    return replace(plan, nodes=(), roots=(), prior=np.array([value]))
+
+
+def test_wrong_gates_are_refused():
+    cheap, dear = cheap_and_dear()
+    gain = ms.GreedyMiserRegressor(COSTS, n_estimators=2).fit(X, X[:, 0]).plan_
+    other = ms.GreedyMiserRegressor(ms.CostTable.uniform(), n_estimators=2).fit(X, X[:, 0]).plan_
+    for gates, message in (([gain, gain], "1 gates"), ([cheap], "predict a number"), ([other], "other features")):
+        with pytest.raises(ValueError, match=message):
+            ms.cascade([cheap, dear], go_on=gates)
+    with pytest.raises(ValueError, match="sum of trees"):
+        ms.cascade([cheap, dear], go_on=[ms.cascade([gain, gain], go_on=[gain])])

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from miserly.plan._dictionary import Trees
+from miserly.plan._dictionary import Trees, stack_trees
 from miserly.plan._node import EXIT, Gate, Node
 from miserly.plan._plan import Plan
 
 
-def cascade(plans: Sequence[Plan]) -> Plan:
+def cascade(plans: Sequence[Plan], go_on: Sequence[Plan] | None = None) -> Plan:
     """The plans of several sums of trees as one, in the given order, cheapest first, say: a row buys what the next one
     needs and takes its answer instead. `confidence`, a budget, or the gates of `stopping` end its way between them.
 
@@ -23,6 +23,9 @@ def cascade(plans: Sequence[Plan]) -> Plan:
     ----------
     plans : sequence of Plan
         At least one, each a sum of trees without gates, in the order in which rows meet them.
+    go_on : sequence of Plan, optional
+        Who goes on: for each plan but the last one that predicts a number, a sum of trees over the same features. Rows
+        for which it is above 0 go on, the others stop. What it looks at is paid where it stands. By default all go on.
 
     Returns
     -------
@@ -49,8 +52,17 @@ def cascade(plans: Sequence[Plan]) -> Plan:
             node = joined([plan.nodes[k] for k in plan.tables.chain], plan.n_outputs, EXIT)
             bias = node.bias + (0.0 if plan.nodes[plan.tables.chain[0]].combine == "replace" else plan.prior)
             nodes.append(replace(node, learners=node.learners + n_trees, bias=bias, combine="replace"))
+        elif go_on is not None:  # a free constant: rows may stop there
+            outputs = tuple(range(plan.n_outputs))
+            none = np.zeros(0, np.int32)
+            nodes.append(Node(none, np.zeros((0, plan.n_outputs)), plan.prior, outputs, "replace"))
         n_trees += len(plan.dictionary)
     nodes[:-1] = [replace(node, passed=k) for k, node in enumerate(nodes[:-1], start=1)]
+    if go_on is not None:
+        if len(go_on) != len(nodes) - 1:
+            raise ValueError(f"{len(nodes)} plans have {len(nodes) - 1} gates between them, go_on has {len(go_on)}.")
+        rules = [_rule(first, plan, number) for number, plan in enumerate(go_on)]
+        nodes[:-1] = [replace(node, gate=Gate.learned(), rule=rule) for node, rule in zip(nodes, rules)]
     return replace(
         first,
         dictionary=_stacked([plan.dictionary for plan in plans]),
@@ -87,6 +99,28 @@ def joined(nodes: Sequence[Node], n_outputs: int, passed: int) -> Node:
         offset=offset if offset.any() else None,
         passed=passed,
     )
+
+
+def _rule(first: Plan, plan: Plan, number: int) -> Trees:
+    """The trees of a plan that predicts a number as the rule of a gate."""
+    what = f"Plan {number} of go_on"
+    if not isinstance(plan.dictionary, Trees) or (plan.nodes and not plan.tables.chain) or not _is_sum(plan):
+        raise ValueError(f"{what} is not a sum of trees without gates. Fit a boosted regressor.")
+    if plan.classes is not None or plan.link != "identity":
+        raise ValueError(f"{what} does not predict a number, what going on is expected to gain. Fit a regressor.")
+    if plan.costs.features != first.costs.features or _categories(plan) != _categories(first):
+        raise ValueError(f"{what} has other features than the plans.")
+    trees, nodes = plan.dictionary, [plan.nodes[k] for k in plan.tables.chain]
+    replaced = bool(nodes) and nodes[0].combine == "replace"
+    constant = sum(float(node.bias[0]) for node in nodes) + (0.0 if replaced else float(plan.prior[0]))
+    leaf = {"feature": [0], "threshold": [np.inf], "left": [0], "missing_right": [False], "value": [constant]}
+    tables = [{name: np.array(values) for name, values in leaf.items()}]
+    for node in nodes:
+        for tree, weight in zip(node.learners, node.weights[:, 0]):
+            places = slice(trees.start[tree], trees.start[tree + 1])
+            table = {name: getattr(trees, name)[places] for name in leaf}
+            tables.append({**table, "left": table["left"] - trees.start[tree], "value": weight * table["value"]})
+    return stack_trees(tables)
 
 
 def _check(first: Plan, plan: Plan, number: int) -> None:
