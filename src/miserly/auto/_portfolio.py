@@ -15,6 +15,7 @@ from miserly.auto._candidates import Scale, TriedPlan, pareto
 from miserly.auto._clock import TimeLimit
 from miserly.auto._large import LargeData
 from miserly.auto._lists import list_candidates
+from miserly.auto._parallel import in_parallel
 from miserly.auto._policy import StageGraph, StagePolicy
 from miserly.auto._search import find_sets
 from miserly.auto._stages import StageFitter
@@ -55,12 +56,8 @@ def _build(task: Task, clock: TimeLimit) -> tuple[list[TriedPlan], Scale]:
         sets = find_sets(task, fitter, clock)
         clock.report(f"{len(sets)} sets of acquisitions", 0.3)
     with _interruptible(clock):
-        for k, bought in enumerate(_spread(sets)):
-            if clock.over(0.75) and k > 1:
-                logger.info("Time is short: %d of %d sets have a model.", len(fitter.stages), len(sets))
-                break
-            fitter.stage(bought)
-            clock.report(f"{len(fitter.stages)} models", 0.3 + 0.4 * (k + 1) / len(sets))
+        if in_parallel(fitter.stage, _spread(sets), len(task.train), _time_is_left(clock, len(sets))) < len(sets):
+            logger.info("Time is short: %d of %d sets have a model.", len(fitter.stages), len(sets))
     graph = StageGraph(task, fitter)
     scale = Scale(graph)
     found = scale.singles()
@@ -73,6 +70,13 @@ def _build(task: Task, clock: TimeLimit) -> tuple[list[TriedPlan], Scale]:
                 found += scale.policies(_sweep(graph, loss, clock))
         found += scale.mixtures(found)
     return pareto(found), scale
+
+
+def _time_is_left(clock: TimeLimit, n_sets: int) -> Iterator[bool]:
+    """Before each set: whether it may be begun. The first two are, whatever the time."""
+    for k in range(n_sets):
+        yield k < 2 or not clock.over(0.75)
+        clock.report(f"{k + 1} of {n_sets} models", 0.3 + 0.4 * (k + 1) / n_sets)
 
 
 @cache

@@ -12,6 +12,7 @@ import numpy as np
 
 from miserly._typing import Floats
 from miserly.auto._clock import TimeLimit
+from miserly.auto._parallel import in_parallel
 from miserly.auto._stages import StageFitter
 from miserly.auto._task import Task
 
@@ -36,7 +37,13 @@ class SetSearch:
         self.task = Task(task.kind, train, None, task.classes, task.costs, task.metric, task.seed + 1)
         self.clock = clock
         shrink = like.model.get_params()["l2_regularization"]
-        small = {"n_estimators": 50, "learning_rate": 0.2, "n_iter_no_change": 3, "l2_regularization": shrink}
+        small = {
+            "subsample": 1.0,
+            "n_estimators": 50,
+            "learning_rate": 0.2,
+            "n_iter_no_change": 3,
+            "l2_regularization": shrink,
+        }
         self.fitter = StageFitter(self.task, clock, **small)
         self.masks = sorted({mask for mask in self.fitter.masks if mask})
         self._losses: dict[int, float] = {}
@@ -66,7 +73,9 @@ class SetSearch:
             now = sets[-1]
             units = sorted({m & ~now for m in self.masks if m & ~now and self.price(m & ~now) <= most_expensive})
             best, found = -math.inf, 0
-            for unit in self._promising(now, units):
+            units = self._promising(now, units)
+            in_parallel(self.loss, [now | unit for unit in units], len(self.task.train))
+            for unit in units:
                 gain, price = self.loss(now) - self.loss(now | unit), self.price(unit)
                 if gain <= least and rate is not None:
                     continue

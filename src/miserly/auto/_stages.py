@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ DEEP: dict[str, Any] = {"max_depth": 6, "max_leaf_nodes": 16, "l2_regularization
 MIDDLE = 1000  # rows from which sets of many features may have deeper trees than sets of few
 MANY = 1 / 3  # of all features, from which a set has many
 WORTH_IT = 0.002  # share of the loss by which linear models must help with all features
+ROWS_DRAWN = 0.6  # of a round, with half of the features, where that is better than all
 MORE_ROWS = 1.05  # rounds of the model of all rows, relative to those of the folds
 
 
@@ -99,6 +101,7 @@ class StageFitter:
             "l2_regularization": 1.0,  # without it leaves of tiny curvature take steps that ruin the model
             "n_iter_no_change": PATIENCE,
         } | params
+
         self.model = KINDS[task.kind](task.costs, tradeoff=0.0, n_jobs=1, random_state=task.seed, **settings)
         self.stages: dict[int, StageModel] = {}
         self.finals: dict[int, Plan] = {}
@@ -106,6 +109,7 @@ class StageFitter:
         self._deeper: Any = None
         self._linear: LinearFitter | None = None
         self._bins: dict[int, BinnedData] = {}
+        self._lock = Lock()
 
     def choose_shape(self) -> None:
         """Try a few shapes of trees with all features on one fold, and keep the best."""
@@ -120,7 +124,13 @@ class StageFitter:
                 break
         least, shape = min(losses, key=lambda found: found[0])
         self.model.set_params(**shape)
-        if task.kind == "lists" or not task.folds or self.clock.over(0.08):
+        if task.kind == "lists" or self.clock.over(0.08):
+            return
+        drawn = clone(self.model).set_params(subsample=ROWS_DRAWN)
+        loss = self._watched_loss(drawn)
+        if loss < least:
+            self.model, least = drawn, loss
+        if not task.folds:
             return
         if MIDDLE <= len(task.train) < LARGE:
             deeper = clone(self.model).set_params(**DEEP)
@@ -311,10 +321,13 @@ class StageFitter:
 
     def _fit(self, rows: Rows, bought: int, number: int, watched: Rows | None, model: Any = None) -> Any:
         """Fit on a part of the rows (`number` says which) with the features of a set."""
-        model = self.model if model is None else model
-        if number not in self._bins:
-            self._bins[number] = model.prepare(rows.X)
-        data, usable = self._bins[number], self.features(bought)
+        model, usable = clone(self.model if model is None else model), self.features(bought)
+        if model.subsample < 1.0:
+            model.max_features = _share_drawn(int(usable.sum()))
+        with self._lock:
+            if number not in self._bins:
+                self._bins[number] = model.prepare(rows.X)
+            data = self._bins[number]
         binned = replace(data, n_bins=np.where(usable, data.n_bins, 0).astype(data.n_bins.dtype))
         more: dict[str, Any] = {}
         if watched is not None:
@@ -335,6 +348,11 @@ class StageFitter:
         out = np.zeros((len(p), self.task.n_classes))  # a fold may lack a class
         out[:, plan.classes.astype(np.intp)] = p
         return out
+
+
+def _share_drawn(n_features: int) -> float:
+    """The share of a set's features that a round may use: half of them, but two at least."""
+    return 1.0 if n_features <= 2 else max(0.5, 2 / n_features)
 
 
 def within_lists(y: Floats, qid: np.ndarray) -> Floats:

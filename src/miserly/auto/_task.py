@@ -15,7 +15,7 @@ from miserly.metrics import Metric, get_metric
 from miserly.plan import least_expected
 
 Kind = Literal["classes", "numbers", "lists"]
-SMALL = 1500  # rows up to which five folds are affordable
+SMALL = 1500  # rows (of two classes; of more classes fewer) up to which five folds are affordable
 TINY = 120  # rows up to which three are enough: what they say is mostly luck, and a fit must not take a second
 LARGE = 6000  # rows from which one of three folds is enough to choose on
 LEAST_PROBABILITY = 1e-3  # below it a log loss is noise that would drown all other rows
@@ -78,7 +78,7 @@ class Task:
     def folds(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """Row numbers to fit on and to score, for each fold; lists stay whole. Of many rows one fold is scored."""
         train = self.train
-        n_folds = 5 if TINY < len(train) <= SMALL else 3
+        n_folds = 5 if TINY < len(train) and len(train) * max(1, self.n_classes // 2) <= SMALL else 3
         split = divide(train.y, train.qid if self.kind == "lists" else None, n_folds, self.seed, self.kind == "classes")
         return split[: 1 if len(train) > LARGE and self.kind != "lists" else None]
 

@@ -96,7 +96,7 @@ class SplitRounds:
         backend, settings = self._backend, self._settings
         outputs, tables, trees = [], [], []
         for output in range(self._n_outputs):
-            tree = self._grower.grow((output,), _drawn(backend.data.n_features, settings, number, output, among))
+            tree = self._grower.grow((output,), _drawn(backend.data.n_bins > 0, settings, number, output, among))
             if tree.score <= self._pricing.evaluation:
                 self._pricing.give_back()
                 continue
@@ -173,8 +173,8 @@ class CompiledRounds:
             self._lacking = np.empty((n_slots, len(self._pricing.price)), np.int64)
 
     def grow(self, number: int, among: np.ndarray | None = None) -> Round:
-        n_features, done = len(self._splittable), 0
-        masks = [_drawn(n_features, self._settings, number, int(k), among) for k in self._outputs]
+        done = 0
+        masks = [_drawn(self._splittable, self._settings, number, int(k), among) for k in self._outputs]
         allowed = np.array([self._splittable if mask is None else self._splittable & mask for mask in masks])
         while done < len(self._outputs):
             done += self._call(done, allowed)
@@ -223,12 +223,13 @@ def _read_only(values: np.ndarray) -> np.ndarray:
 
 
 def _drawn(
-    n_features: int, settings: Settings, number: int, output: int, among: np.ndarray | None
+    splittable: np.ndarray, settings: Settings, number: int, output: int, among: np.ndarray | None
 ) -> np.ndarray | None:
-    """The features that a tree may use; None for all."""
+    """The features that a tree may use, drawn from those that can be split at all; None for all."""
     if settings.max_features == 1.0:
         return among
     rng = np.random.default_rng([settings.seed, number, output])
-    drawn = np.zeros(n_features, bool)
-    drawn[rng.choice(n_features, max(1, round(settings.max_features * n_features)), replace=False)] = True
+    usable, drawn = np.flatnonzero(splittable), np.zeros(len(splittable), bool)
+    n_drawn = min(len(usable), max(1, round(settings.max_features * len(usable))))
+    drawn[usable[rng.choice(len(usable), n_drawn, replace=False)]] = True
     return drawn if among is None else drawn & among
