@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 
 import pytest
 from litestar.testing import TestClient
@@ -12,7 +13,7 @@ from miserly.runtime import BadRow, VirtualClock, extractor
 from miserly.serve import create_app
 from miserly.serve._admission import Admission
 from miserly.serve._messages import RefusedError
-from miserly.serve._protocol import ArrivalClock
+from miserly.serve._protocol import Acceptor, LoopTurns
 from oracles.hand_built import PLANS
 
 FOREST = PLANS["forest"]()
@@ -159,7 +160,7 @@ def test_requests_that_waited_in_a_standing_queue_are_refused(clock):
         statuses = []
         for i in range(1000):
             await asyncio.sleep(0.001)
-            waited = 0.05 if 300 < i < 800 else 0.001
+            waited = 0.08 if 300 < i < 800 else 0.001
             try:
                 admission.check(clock.now() - waited)
                 statuses.append(True)
@@ -167,6 +168,7 @@ def test_requests_that_waited_in_a_standing_queue_are_refused(clock):
                 statuses.append(False)
         return statuses
 
+    admission.check(clock.now() - 1.0)  # one alone on a starved machine is no queue
     statuses = clock.run(main())
     assert all(statuses[:300])
     assert not any(statuses[550:800])
@@ -174,7 +176,7 @@ def test_requests_that_waited_in_a_standing_queue_are_refused(clock):
 
 
 def test_when_data_arrived_that_is_read_only_now(clock):
-    arrivals = ArrivalClock(clock.loop, clock.now)
+    arrivals = LoopTurns(clock.loop, clock.now)
     seen = []
 
     async def main():
@@ -198,6 +200,69 @@ def test_when_data_arrived_that_is_read_only_now(clock):
     t = clock.run(main())
     first = seen[0][1]
     assert seen == [("first", first), ("same turn", first), ("next turn", first), ("later", round(t, 6))]
+
+
+def test_what_does_not_fit_into_a_turn_is_refused(clock):
+    """Clients without number that ask again at once: what they sent was all begun, and then most of it refused late."""
+    turns, begun = LoopTurns(clock.loop, clock.now), []
+
+    async def main():
+        for n_read, takes_seconds in (
+            (1000, 0.0),
+            (1000, 0.0009),
+            (1000, 0.0009),
+            (2, 0.0009),
+            (1000, 1.0),
+            (1000, 0.0),
+        ):
+            turns.arrived()
+            n = sum(turns.takes() for _ in range(n_read))
+            for _ in range(n):
+                asyncio.get_running_loop().call_soon(clock.sleep, takes_seconds)
+            begun.append(n)
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+
+    clock.run(main())
+    assert begun == [1000, 1000, 23, 2, 23, 8], "as many as take 20 ms, at least eight"
+
+
+def test_connections_are_accepted_though_turns_are_long():
+    """libuv accepts one connection in a turn of its loop: under load some of 1000 waited for two seconds."""
+    made, now = [], [0.0]
+
+    class Connection(asyncio.Protocol):
+        def connection_made(self, transport):
+            made.append(transport)
+
+    async def main():
+        with socket.create_server(("127.0.0.1", 0), backlog=64) as listener:
+            acceptor = Acceptor(listener, Connection, lambda: now[0])
+            clients = [socket.create_connection(listener.getsockname()) for _ in range(30)]
+            for now[0], n in ((0.0, 0), (0.0021, 10), (1.5, 10), (1.6, 30)):
+                acceptor._look()
+                while acceptor._beginning:
+                    await asyncio.sleep(0)
+                assert len(made) == n, "an idle loop leaves them to other workers"
+            acceptor.close()
+            for connection in (*made, *clients):
+                connection.close()
+
+    asyncio.run(main())
+
+
+def test_a_refusal_is_a_whole_response(clock):
+    app = create_app(PLAN, clock=clock)
+    scope = {"type": "http", "method": "POST", "path": "/v1/predict", "headers": [(b"x-request-id", b"r7")]}
+    head, _, body = app.refusal(scope).partition(b"\r\n\r\n")
+    lines = head.split(b"\r\n")
+    assert lines[0] == b"HTTP/1.1 503 Service Unavailable"
+    assert {b"retry-after: 1", b"x-request-id: r7", b"content-length: %d" % len(body)} < set(lines)
+    assert json.loads(body)["error"]["what"] == "The server has too much to do."
+    assert app.telemetry._requests == {("/v1/predict", 503): 1}
+    for other in ({"path": "/healthz", "method": "GET"}, {"path": "/v1/predict", "method": "GET"}, {"path": "/x"}):
+        assert app.refusal({**scope, **other}) is None, "health and metrics are told whatever there is to do"
 
 
 # ---- deadlines ----------------------------------------------------------------------------------------------------

@@ -111,6 +111,39 @@ def test_a_request_that_is_not_sampled_has_no_spans(spans):
     assert spans.get_finished_spans() == ()
 
 
+def test_a_busy_server_traces_some_requests_only(spans):
+    """The rest tell what runs inside them not to trace either, so that no trace begins in the middle."""
+    contexts, now = [], [0.0]
+
+    @ms.extractor("x", yields=["a"])
+    def look(row):
+        contexts.append(trace.get_current_span().get_span_context())
+        return 1.0
+
+    one = Plan(COSTS, RawFeatures([0]), (Node([0], [1.0]),), [0.0])
+    app = create_app(one, [look], traces_per_second=2.0)
+    app.tracing._now, app.tracing._filled = lambda: now[0], 0.0
+    with TestClient(app) as client:
+        for now[0] in (0.0, 0.0, 0.0, 0.4, 0.5, 0.6):
+            client.post("/v1/predict", json={"row": {}}, headers={"traceparent": CLIENT})
+    requests = [span for span in spans.get_finished_spans() if span.name == "POST /v1/predict"]
+    assert len(requests) == 3
+    assert [context.trace_flags.sampled for context in contexts] == [True, True, False, False, True, False]
+    assert {format(context.trace_id, "032x") for context in contexts} == {CLIENT.split("-")[1]}
+
+
+def test_what_is_not_sampled_does_not_count(spans):
+    app = create_app(plan(), extractors([]), traces_per_second=1.0)
+    app.tracing._now, app.tracing._filled = lambda: 0.0, 0.0
+    with TestClient(app) as client:
+        for flag in "0010":
+            headers = {"traceparent": CLIENT[:-1] + flag}
+            client.post("/v1/predict", json={"row": {"a": 1.0, "b": 2.0, "c": 4.0}}, headers=headers)
+    assert [span.name for span in spans.get_finished_spans()].count("POST /v1/predict") == 1
+    with pytest.raises(ValueError, match="traces_per_second must be 0 or more"):
+        create_app(plan(), traces_per_second=-1.0)
+
+
 def test_nothing_without_an_sdk_or_the_package(monkeypatch):
     app = create_app(plan())
     assert not app.tracing.is_on, "the API alone gives a provider that does nothing"

@@ -38,6 +38,9 @@ NAME = "MODULE:NAME"
 @click.option("--spend-cap", multiple=True, metavar="50USD/day", help="The most that calls may cost in a period.")
 @click.option("--spend-store", metavar="FILE|URL", default=None, help="Where it is counted. [default: PLAN.spending]")
 @click.option("--access-log", metavar="FILE", default=None, help="JSON lines, one for each request; - is stdout.")
+@click.option(
+    "--traces-per-second", type=click.FloatRange(0), default=100.0, show_default=True, help="At most; inf: all."
+)
 @config_option
 def serve(plan: Path, extractors: str | None, read_row: str | None, config: Path | None, **options: Any) -> None:
     """Answer HTTP requests by PLAN, calling your extractors as it asks for them.

@@ -15,7 +15,7 @@ from time import perf_counter
 from miserly.serve._messages import RefusedError
 
 FEWEST = 8.0  # places; below this a limit learned from few samples would starve the extractors' workers
-TARGET = 0.02  # seconds that a request may wait while there is a standing queue
+TARGET = 0.05  # seconds that a request may wait while there is a standing queue: more than two full turns of the loop
 LONGEST = 0.1  # seconds that a request waits for a place
 INTERVAL = 0.1  # seconds over which delays are compared
 TOLERANCE, SLACK = 2.0, 0.005  # the delay may double, plus this many seconds, before the limit falls
@@ -55,7 +55,7 @@ class Admission:
         self._waiting: deque[asyncio.Future[bool]] = deque()
         self._best, self._sum, self._n = math.inf, 0.0, 0
         self._interval_ends = -math.inf
-        self._shortest_wait, self._has_standing_queue = math.inf, False
+        self._shortest_wait, self._n_looked, self._has_standing_queue = math.inf, 0, False
 
     @property
     def n_waiting(self) -> int:
@@ -66,6 +66,7 @@ class Admission:
         """Refuse a request that waited too long before anybody looked at it; return the seconds that it waited."""
         wait = self._now() - arrived
         self._shortest_wait = min(self._shortest_wait, wait)
+        self._n_looked += 1
         if self._now() >= self._interval_ends:
             self._end_interval()
         if wait > TARGET and self._has_standing_queue:
@@ -115,8 +116,8 @@ class Admission:
     def _end_interval(self) -> None:
         """Look at the last interval: adapt the limit, and note whether every request had to wait."""
         self._interval_ends = self._now() + INTERVAL
-        self._has_standing_queue = TARGET < self._shortest_wait < math.inf
-        self._shortest_wait = math.inf
+        self._has_standing_queue = self._n_looked >= FEWEST and self._shortest_wait > TARGET
+        self._shortest_wait, self._n_looked = math.inf, 0
         if self._n >= FEWEST:
             delay = self._sum / self._n
             gradient = min(1.0, max(0.5, (TOLERANCE * self._best + SLACK) / max(delay, SLACK)))

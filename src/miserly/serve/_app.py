@@ -21,6 +21,7 @@ from miserly.plan import Menu, Plan
 from miserly.runtime import REAL, Clock, Extractor, SpendCap
 from miserly.serve import _openapi as openapi
 from miserly.serve._access_log import FACTS, AccessLog, request_id
+from miserly.serve._admission import overloaded
 from miserly.serve._body import Bodies, ClientGoneError, Receive
 from miserly.serve._form import form_page
 from miserly.serve._inference import model_metadata
@@ -39,6 +40,10 @@ Send = Callable[[Any], Awaitable[None]]
 Answering = Callable[[bytes, Headers, float, float], Awaitable[bytes]]
 CLIENT_GONE = 499  # the status under which requests are counted whose client did not wait
 ARRIVED = "miserly.arrived"  # where a server puts the time at which a request arrived
+REFUSAL = (
+    b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\n"
+    b"x-request-id: %b\r\ncontent-length: %d\r\n%b\r\n%b"
+)
 PAGE_HEADERS = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff"}
 
 
@@ -149,10 +154,12 @@ class Application(Litestar):
     async def _refuse(self, path: str, error: Exception, send: Send) -> None:
         status, detail = in_words(error, self.bodies.most)
         self.telemetry.request(path if path in openapi.ROUTES else "other", status)
-        sent: Any = ErrorAnswer(detail)
+        await self._send(send, status, self._in_body(path, detail))
+
+    def _in_body(self, path: str, detail: ErrorDetail) -> bytes:
         if path == self.infer_path:  # the protocol wants a text
-            sent = {"error": f"{detail.where}: {detail.what} {detail.remedy}"}
-        await self._send(send, status, msgspec.json.encode(sent))
+            return msgspec.json.encode({"error": f"{detail.where}: {detail.what} {detail.remedy}"})
+        return msgspec.json.encode(ErrorAnswer(detail))
 
     async def _send(self, send: Send, status: int, body: bytes) -> None:
         is_json = not isinstance(body, TensorBody)
@@ -170,6 +177,21 @@ class Application(Litestar):
             headers.append((b"connection", b"close"))
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body, "more_body": False})
+
+    def refusal(self, scope: Any) -> bytes | None:
+        """The whole response to a request for which there is no time, without a look at its body; None for routes that
+        are answered whatever there is to do."""
+        path = scope["path"].removeprefix(scope.get("root_path", "")).rstrip("/")
+        if scope["method"] != "POST" or self._answering(path, b"") is None:
+            return None
+        self.pool.admission.n_shed += 1
+        self.telemetry.request(path if path in openapi.ROUTES else "other", 503)
+        named = request_id(scope["headers"])
+        if self.access_log is not None:
+            self.access_log.record(request_id=named, route=path, status=503, ms=0.0)
+        end = b"connection: close\r\n" if self.pool.is_draining else b""
+        body = self._in_body(path, overloaded().detail)
+        return REFUSAL % (named.encode(), len(body), end, body)
 
     def _check_origin(self, headers: Headers) -> None:
         """Refuse pages of other sites, which a browser lets ask a server on the user's own machine."""
@@ -204,6 +226,7 @@ def create_app(
     challengers: Sequence[tuple[Plan | Menu, float]] = (),
     shadows: Sequence[Plan | Menu] = (),
     spend_cap: SpendCap | None = None,
+    traces_per_second: float = 100.0,
     clock: Clock = REAL,
 ) -> Application:
     """Make an ASGI application that answers by a plan.
@@ -249,6 +272,9 @@ def create_app(
         extractors again.
     spend_cap : SpendCap or None, default None
         The most that calls of extractors may cost over time. What it leaves no money for is not bought.
+    traces_per_second : float, default 100.0
+        Requests that are traced in a second at most, where OpenTelemetry's SDK is set up, 0 or more; inf: all that
+        the SDK samples.
     clock : Clock, default the machine's
         Where time comes from.
 
@@ -290,7 +316,7 @@ def create_app(
         state=State({"pool": pool, "telemetry": telemetry, "bodies": bodies}),
     )
     limits = RequestLimits(budget, deadline_ms, max_documents, model_name)
-    app.tracing = Tracing()
+    app.tracing = Tracing(traces_per_second, extractors is not None or read_row is not None, clock.now)
     app.handler = RequestHandler(pool, telemetry, limits, reader, clock, router, app.tracing)
     app.pool, app.telemetry, app.bodies, app.hosts, app.clock = pool, telemetry, bodies, allowed_hosts, clock
     app.infer_path = f"/v2/models/{model_name}/infer"

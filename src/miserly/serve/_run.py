@@ -25,7 +25,7 @@ from miserly.plan import Menu, Plan, PlanFileError, content_hash, read_model
 from miserly.runtime import Extractor, SpendCap
 from miserly.serve._app import Application, create_app
 from miserly.serve._metrics import Telemetry
-from miserly.serve._protocol import limited_protocol, quiet_about_descriptors
+from miserly.serve._protocol import Acceptor, limited_protocol, quiet_about_descriptors
 from miserly.serve._rollout import load_plan_or_menu, read_canaries
 from miserly.serve._runner_pool import RunnerPool
 from miserly.serve._supervisor import Supervisor, WorkerLink
@@ -141,7 +141,7 @@ def _server(app: Application, host: str, port: int, max_connections: int, stop_w
         app,
         host=host,
         port=port,
-        http=limited_protocol(min(max_connections, _descriptors()), app.telemetry),
+        http=limited_protocol(min(max_connections, _descriptors()), app.telemetry, app.refusal),
         ws="none",
         backlog=BACKLOG,
         access_log=False,
@@ -210,6 +210,7 @@ class StoppingServer(uvicorn.Server):
         self._is_stopping = False
         self._until = 0.0
         self._watchdog: LoopWatchdog | None = None
+        self._acceptors: list[Acceptor] = []
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Note the signal; the next tick acts on it."""
@@ -222,6 +223,19 @@ class StoppingServer(uvicorn.Server):
     def _last_words(self) -> str:
         return f"The time to stop is over; {self._pool.in_flight} requests were not answered."
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, and accept several connections in a turn of the event loop when turns are long."""
+        await super().startup(sockets)
+        listeners = [listener for server in self.servers for listener in server.sockets]
+        self._acceptors = [Acceptor(listener, self._protocol) for listener in listeners]
+
+    def _protocol(self) -> asyncio.Protocol:
+        make: Any = self.config.http_protocol_class
+        protocol: asyncio.Protocol = make(
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
+        return protocol
+
     async def on_tick(self, counter: int) -> bool:
         """Ten times a second."""
         self._watchdog = self._watchdog or LoopWatchdog(self._telemetry)
@@ -230,8 +244,8 @@ class StoppingServer(uvicorn.Server):
         if self._is_stopping and not self._pool.is_draining:
             self._pool.is_draining = True
             self._until = monotonic() + DRAIN * self._stop_within
-            for listener in self.servers:
-                listener.close()
+            for close in [listener.close for listener in self.servers] + [a.close for a in self._acceptors]:
+                close()
         if self._pool.is_draining and (not self.server_state.connections or monotonic() > self._until):
             self.should_exit = True
             self._watchdog.stop()

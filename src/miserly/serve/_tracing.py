@@ -1,16 +1,19 @@
 """OpenTelemetry spans: the request, stages, and one for each acquisition. Nothing is done while no SDK is set up.
 
 Only the API package is needed (the extra `otel`). The operator sets up an SDK, as `opentelemetry-instrument` does or in
-the module of the extractors. Spans of calls are made after the answer, from the times that were noted anyway.
+the module of the extractors. Spans of calls are made after the answer, from the times that were noted anyway. A span
+takes the SDK tens of microseconds, so a busy server traces some of its requests only: so many a second.
 """
 
 from __future__ import annotations
 
+import math
+import random
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from itertools import groupby
-from time import time_ns
+from time import perf_counter, time_ns
 from typing import Any
 
 from miserly import __version__
@@ -55,9 +58,25 @@ GETTER = _HeaderGetter()
 
 
 class Tracing:
-    """Makes the spans of an application's requests, where OpenTelemetry's SDK is set up."""
+    """Makes the spans of an application's requests, where OpenTelemetry's SDK is set up.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    per_second : float, default inf
+        Requests that are traced in a second at most, after a quiet second as many at once; 0 or more.
+    runs_code : bool, default True
+        Whether code of the operator's runs inside a request, whose own spans belong to it.
+    now : callable, default time.perf_counter
+        Gives the time in seconds.
+    """
+
+    def __init__(
+        self, per_second: float = math.inf, runs_code: bool = True, now: Callable[[], float] = perf_counter
+    ) -> None:
+        if not per_second >= 0:
+            raise ValueError(f"traces_per_second must be 0 or more, got {per_second!r}.")
+        self._per_second, self._runs_code, self._now = per_second, runs_code, now
+        self._left, self._filled = max(1.0, per_second), now()
         self._provider: Any = None
         self._tracer: Any = None
         self._fields: set[bytes] = set()  # headers by which a client says its span
@@ -75,15 +94,31 @@ class Tracing:
             self._fields = {name.lower().encode() for name in propagate.get_global_textmap().fields}
         return self._tracer is not None
 
-    def begin(self, route: str, headers: Headers, seconds_ago: float) -> tuple[Any, Any]:
+    def begin(self, route: str, headers: Headers, seconds_ago: float) -> tuple[Any, Any] | None:
         """Begin a span of the request, a child of the client's span by its `traceparent`; extractors run inside it. The
         result goes to `end`."""
+        may = self._may()
+        if not may and not self._runs_code:
+            return None
         outer = EMPTY
         if any(name in self._fields for name, _ in headers):
             outer = propagate.extract(headers, outer, GETTER)
-        began = time_ns() - round(1e9 * seconds_ago)
-        span = self._tracer.start_span(f"POST {route}", outer, trace.SpanKind.SERVER, start_time=began)
+        if may:
+            began = time_ns() - round(1e9 * seconds_ago)
+            span = self._tracer.start_span(f"POST {route}", outer, trace.SpanKind.SERVER, start_time=began)
+            self._left -= span.is_recording()
+        else:
+            span = _left_out(outer)
         return span, contexts.attach(trace.set_span_in_context(span, outer))
+
+    def _may(self) -> bool:
+        """Whether one more request may be traced now."""
+        if self._per_second == math.inf:
+            return True
+        now = self._now()
+        self._left = min(max(1.0, self._per_second), self._left + (now - self._filled) * self._per_second)
+        self._filled = now
+        return self._per_second > 0 and self._left >= 1.0
 
     def end(self, begun: tuple[Any, Any]) -> None:
         """End the span of the request, with what the access log knows of it."""
@@ -147,6 +182,15 @@ class Tracing:
             first = min(late + call.began for late, call in calls)
             last = max(late + call.began + call.seconds for late, call in calls)
             self._call(name, facts, origin + round(1e9 * first), origin + round(1e9 * last), parent)
+
+
+def _left_out(outer: Any) -> Any:
+    """The span of a request that is not traced: one that tells code inside it not to trace either."""
+    client = trace.get_current_span(outer).get_span_context()
+    known = client if client.is_valid else None
+    trace_id = known.trace_id if known else random.getrandbits(128) or 1
+    span_id = known.span_id if known else random.getrandbits(64) or 1
+    return trace.NonRecordingSpan(trace.SpanContext(trace_id, span_id, is_remote=known is not None))
 
 
 def _stage(call: Call) -> int:
