@@ -138,6 +138,76 @@ class Acceptor:
         self._listener.close()
 
 
+class LimitedProtocol(HttpToolsProtocol):
+    """A connection that is closed if there are too many, or if it does not send a request.
+
+    The parameters are those of uvicorn's protocol; `limited_protocol` says what the class attributes are.
+    """
+
+    max_connections: int
+    telemetry: Telemetry
+    refusal: Callable[[HTTPScope], bytes | None]
+    turns: list[LoopTurns]  # one, from the first request on
+    _n_head_bytes = 0
+    _head_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        if len(self.connections) > self.max_connections:
+            self.telemetry.n_connections_refused += 1
+            transport.abort()
+            return
+        self._head_timer = self.loop.call_later(HEAD_SECONDS, self._give_up)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_timer()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self.parser is None:
+            return
+        if self._head_timer is not None:
+            self._n_head_bytes += len(data)
+        super().data_received(data)
+        if self._head_timer is not None and self._n_head_bytes > HEAD_BYTES:
+            self._give_up()
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        if not self.turns:
+            self.turns.append(LoopTurns(self.loop))
+        self.scope[ARRIVED] = self.turns[0].arrived()  # type: ignore[literal-required]
+        if self._head_timer is None:
+            self._head_timer = self.loop.call_later(HEAD_SECONDS, self._give_up)
+
+    def on_headers_complete(self) -> None:
+        self._stop_timer()
+        super().on_headers_complete()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        """Answer a request or, if the loop has too much to do, refuse it without a task of its own."""
+        refused = None
+        if not (self.turns[0].takes() or self.pipeline or self.flow.write_paused):
+            refused = self.refusal(cycle.scope)
+        if refused is None:
+            super()._start_asgi_task(cycle, app)
+            return
+        cycle.response_started = cycle.response_complete = True
+        self.transport.write(refused)
+        if not cycle.keep_alive:
+            self.transport.close()
+        self.on_response_complete()
+
+    def _stop_timer(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer, self._n_head_bytes = None, 0
+
+    def _give_up(self) -> None:
+        if not self.transport.is_closing():
+            self.transport.abort()
+
+
 def limited_protocol(
     max_connections: int, telemetry: Telemetry, refusal: Callable[[HTTPScope], bytes | None]
 ) -> type[asyncio.Protocol]:
@@ -152,71 +222,8 @@ def limited_protocol(
     refusal : callable
         Gives the whole response to a request for which there is no time; None if it is answered nevertheless.
     """
-    clocks: list[LoopTurns] = []
-
-    class LimitedProtocol(HttpToolsProtocol):
-        """A connection that is closed if there are too many, or if it does not send a request."""
-
-        _n_head_bytes = 0
-        _head_timer: asyncio.TimerHandle | None = None
-
-        def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
-            if len(self.connections) > max_connections:
-                telemetry.n_connections_refused += 1
-                transport.abort()
-                return
-            self._head_timer = self.loop.call_later(HEAD_SECONDS, self._give_up)
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._stop_timer()
-            super().connection_lost(exc)
-
-        def data_received(self, data: bytes) -> None:
-            if self.parser is None:
-                return
-            if self._head_timer is not None:
-                self._n_head_bytes += len(data)
-            super().data_received(data)
-            if self._head_timer is not None and self._n_head_bytes > HEAD_BYTES:
-                self._give_up()
-
-        def on_message_begin(self) -> None:
-            super().on_message_begin()
-            if not clocks:
-                clocks.append(LoopTurns(self.loop))
-            self.scope[ARRIVED] = clocks[0].arrived()  # type: ignore[literal-required]
-            if self._head_timer is None:
-                self._head_timer = self.loop.call_later(HEAD_SECONDS, self._give_up)
-
-        def on_headers_complete(self) -> None:
-            self._stop_timer()
-            super().on_headers_complete()
-
-        def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
-            """Answer a request or, if the loop has too much to do, refuse it without a task of its own."""
-            refused = None
-            if not (clocks[0].takes() or self.pipeline or self.flow.write_paused):
-                refused = refusal(cycle.scope)
-            if refused is None:
-                super()._start_asgi_task(cycle, app)
-                return
-            cycle.response_started = cycle.response_complete = True
-            self.transport.write(refused)
-            if not cycle.keep_alive:
-                self.transport.close()
-            self.on_response_complete()
-
-        def _stop_timer(self) -> None:
-            if self._head_timer is not None:
-                self._head_timer.cancel()
-                self._head_timer, self._n_head_bytes = None, 0
-
-        def _give_up(self) -> None:
-            if not self.transport.is_closing():
-                self.transport.abort()
-
-    return LimitedProtocol
+    own = {"max_connections": max_connections, "telemetry": telemetry, "refusal": staticmethod(refusal), "turns": []}
+    return type("OwnProtocol", (LimitedProtocol,), own)
 
 
 def quiet_about_descriptors(loop: asyncio.AbstractEventLoop, log: Callable[[str], None]) -> None:
