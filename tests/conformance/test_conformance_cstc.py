@@ -22,7 +22,9 @@ TARGETS_OF = {
 
 
 def short(kind, n_stages):
-    return {"n_stages": n_stages, "max_iter": 1} if kind in (CronusRegressor, CronusClassifier) else {}
+    if kind in (CronusRegressor, CronusClassifier):
+        return {"n_stages": n_stages, "max_iter": 1}
+    return {} if kind is CSCCClassifier else {"max_depth": 2}
 
 
 # leaves of 60 rows: splits of small leaves tie between features, and then a permuted dictionary is another one

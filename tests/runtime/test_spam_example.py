@@ -214,7 +214,7 @@ def test_prices_as_paid_add_up_to_what_was_measured(corpus, data, plan):
         answers = [runner.predict(mail) for mail in mails]
         measured = 1e3 * (process_time() - began)
     priced = sum(paid.costs.prices[name] for answer in answers for name in answer.acquired)
-    assert measured / 4 < priced < measured * 4  # a busy machine; with another unit it would be a thousand
+    assert measured / 30 < priced < measured * 30  # a busy machine; with another unit it would be a thousand
 
 
 def test_choice_is_the_cheapest_within_the_allowed_loss(front):
