@@ -2,9 +2,12 @@
 
 # These start browsers, servers, clusters or other processes, build the site, or run long.
 INTEGRATION = (
+    "auto",
     "benchmarks",
+    "cli/test_cli_hospital.py",
     "conformance",
     "distributed",
+    "estimators/test_cstc.py",
     "experiments",
     "files/test_files_full_disk.py",
     "frontiers/test_kills.py",
@@ -12,6 +15,7 @@ INTEGRATION = (
     "frontiers/test_store.py",
     "plan/test_plan_file_damage.py",
     "plan/test_plan_fuzz.py",
+    "properties",
     "report/test_page",
     "runtime/test_runtime_processes.py",
     "runtime/test_runtime_redis.py",
@@ -22,7 +26,9 @@ INTEGRATION = (
     "serve/test_serve_process.py",
     "serve/test_serve_stop.py",
     "serve/test_serve_workers.py",
+    "test_algorithm_selection_example.py",
     "test_documentation.py",
+    "test_paid_services_example.py",
     "test_release.py",
     "test_triage_example.py",
 )
