@@ -4,7 +4,9 @@
 
 "auto" is the documented call with default settings, on all rows that are not test; it cross-validates by itself. Its
 defaults were chosen by results on the sets of `data.DEVELOPMENT`; heart and waimai were looked at once before.
-FrugalML's strategy takes part where features are the labels and confidences of services.
+The neural methods (`benchmarks.neural`) take part with `--neural PYTHON`, the Python of an environment that has
+PyTorch, where classes are predicted. FrugalML's strategy takes part where features are the labels and confidences of
+services.
 
 What is the same for all others:
 - rows: a setting is fitted on the training part, its points are chosen on the validation part, and the same setting is

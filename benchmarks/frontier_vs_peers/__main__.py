@@ -28,7 +28,7 @@ def main(arguments: list[str] | None = None) -> None:
     for name in available(options.data):
         problem = load(name)
         n_splits = min(problem.n_splits, options.splits or problem.n_splits, QUICK_SPLITS if options.quick else 1000)
-        jobs = (delayed(one_split)(name, i, words, n_points) for i in range(n_splits))
+        jobs = (delayed(one_split)(name, i, words, n_points, options.neural) for i in range(n_splits))
         results: list[Result] = []
         done = Parallel(options.n_jobs, return_as="generator_unordered")(jobs)
         for number, part in enumerate(done, start=1):
@@ -50,6 +50,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_SPLITS} splits, {QUICK_POINTS} points")
     parser.add_argument("--data", nargs="+", choices=[*LOADERS], default=[*LOADERS])
     parser.add_argument("--methods", nargs="+", default=[], help="words: methods whose name has one of them")
+    parser.add_argument("--neural", metavar="PYTHON", help="with PyTorch: also DIME and GDFS (see benchmarks.neural)")
     parser.add_argument("--splits", type=int, help="at most this many splits of each data set")
     parser.add_argument("--n-jobs", type=int, default=1, help="processes, one split each at a time")
     parser.add_argument("--out", type=Path, default=Path(__file__).resolve().parents[1] / "out")

@@ -21,7 +21,7 @@ def constant_point(split: Split, metric: Metric) -> Point:
     values, counts = np.unique(split.train.y, return_counts=True)
     answer = 0.0 if metric.grouped else values[np.argmax(counts)]
     measured = [
-        _measured(metric, part, np.full(len(part.y), answer), np.zeros(len(part.y)))
+        measured_answer(metric, part, np.full(len(part.y), answer), np.zeros(len(part.y)))
         for part in (split.validation, split.test)
     ]
     return Point({}, None, *measured, 0.0)
@@ -45,7 +45,7 @@ def _measure(plan: Plan, part: Part, metric: Metric) -> Iterator[Measured]:
     if _is_sum(plan):
         for run in plan.stages(part.X):
             answer = run.score[:, 0] if metric.input == "score" else plan.read(run.z)
-            yield _measured(metric, part, answer, run.cost)
+            yield measured_answer(metric, part, answer, run.cost)
         return
     yield measure_whole(plan, part, metric)
 
@@ -53,10 +53,10 @@ def _measure(plan: Plan, part: Part, metric: Metric) -> Iterator[Measured]:
 def measure_whole(plan: Plan, part: Part, metric: Metric) -> Measured:
     """The plan as it is, without its prefixes."""
     answer = plan.rank_score(part.X, part.qid) if metric.input == "score" else plan.predict(part.X, part.qid)
-    return _measured(metric, part, answer, plan.predict_cost(part.X, part.qid))
+    return measured_answer(metric, part, answer, plan.predict_cost(part.X, part.qid))
 
 
-def _measured(metric: Metric, part: Part, answer: np.ndarray, cost: np.ndarray) -> Measured:
+def measured_answer(metric: Metric, part: Part, answer: np.ndarray, cost: np.ndarray) -> Measured:
     """Quality and costs, each row as often as it counts."""
     quality = metric(part.y, answer, qid=part.qid, multiplicity=part.copies)
     return Measured.of(quality, cost if part.copies is None else np.repeat(cost, part.copies))

@@ -11,6 +11,8 @@ from benchmarks.frontier_vs_peers.data import Problem, Split, load
 from benchmarks.frontier_vs_peers.frugal import services, strategy_points
 from benchmarks.frontier_vs_peers.measure import constant_point, measure_whole, pair_points
 from benchmarks.frontier_vs_peers.methods import AUTO, METHODS, Method, Settings, auto_frontier, repriced, usable
+from benchmarks.frontier_vs_peers.neural import neural_points
+from benchmarks.neural.exchange import METHODS as NEURAL
 from miserly.costs import CostTable
 from miserly.frontiers._front import Frontier
 from miserly.kernels.threads import threads
@@ -43,8 +45,8 @@ def limits(costs: CostTable, n_estimators: int) -> tuple[float, float]:
     return min(p for p in costs.price_list if p > 0), sum(costs.price_list) + n_estimators * evaluation
 
 
-def one_split(name: str, number: int, words: tuple[str, ...], n_points: int) -> list[Result]:
-    """All methods on one split of one data set, under each of its price tables."""
+def one_split(name: str, number: int, words: tuple[str, ...], n_points: int, python: str | None = None) -> list[Result]:
+    """All methods on one split of one data set, under each of its price tables; `python` runs the neural ones."""
     problem = load(name)
     how = Settings(problem.min_samples_leaf, problem.metric, n_points=n_points)
     split = problem.split(number)
@@ -54,7 +56,7 @@ def one_split(name: str, number: int, words: tuple[str, ...], n_points: int) -> 
     with threads(1):
         for table, costs in (("flat", problem.flat), ("shared", problem.shared)):
             if costs is not None:
-                results += one_table(problem, split, number, methods, how, table, costs, grown, words)
+                results += one_table(problem, split, number, methods, how, table, costs, grown, words, python)
     return results
 
 
@@ -68,6 +70,7 @@ def one_table(
     costs: CostTable,
     grown: dict[tuple[object, ...], tuple[list[tuple[Plan, Plan]], float]],
     words: tuple[str, ...] = (),
+    python: str | None = None,
 ) -> list[Result]:
     """All methods on one split under one price table; `grown` keeps the plans that another table may use again."""
     low, high = limits(costs, how.n_estimators)
@@ -103,6 +106,10 @@ def one_table(
         points = [constant, *strategy_points(problem, split, costs)]
         seconds = time.process_time() - started
         fronts[FRUGAL] = Frontier(tuple(points), problem.metric, costs.unit, FRUGAL), seconds, False
+    for name in NEURAL if python and not problem.is_ranking else ():
+        if not words or any(w in name for w in words):
+            points, seconds = neural_points(python, name, split, costs, problem.metric)
+            fronts[name] = Frontier((constant, *points), problem.metric, costs.unit, name), seconds, False
     names = [name for name, (*_, is_ours) in fronts.items() if not is_ours]
     if names:
         pooled = tuple(p for name in names for p in fronts[name][0].points)

@@ -149,11 +149,32 @@ def test_calibration_is_by_how_much_is_known():
     odds = rng.normal(size=9000)
     y = (rng.random(9000) < 1 / (1 + np.exp(-odds))).astype(float)
     scores = np.where(n_known == 2, 2.0, 1.0)[:, None] * odds[:, None]
-    found = calibrate("logistic", scores, y, n_known, 3)
-    assert np.abs(found.apply(scores, n_known)[:, 0] - odds).max() < 0.6
+    prior = np.zeros_like(scores)
+    found = calibrate("logistic", scores, prior, y, n_known, 3)
+    assert np.abs(found.apply(scores, prior, n_known)[:, 0] - odds).max() < 0.6
     assert found.scale[found.level[2], 0] == pytest.approx(0.5, abs=0.06)
     assert found.scale[found.level[1], 0] == pytest.approx(1.0, abs=0.12)
-    three = calibrate("softmax", np.column_stack([scores, -scores, 0 * scores]), rng.integers(3, size=9000), n_known, 3)
+    several = np.column_stack([scores, -scores, 0 * scores])
+    three = calibrate("softmax", several, 0 * several, rng.integers(3, size=9000), n_known, 3)
     assert (three.scale < 0.2).all()
-    numbers = calibrate("identity", scores, odds, n_known, 3)
-    assert np.allclose(numbers.apply(scores, n_known)[:, 0], odds)
+    numbers = calibrate("identity", scores, prior, odds, n_known, 3)
+    assert np.allclose(numbers.apply(scores, prior, n_known)[:, 0], odds)
+
+
+def test_small_scores_are_noise_where_others_that_know_as_much_are_certain():
+    """No factor suits both kinds of states; moved towards the prior, what is noise is read as knowing nothing."""
+    rng = np.random.default_rng(0)
+    certain = rng.random(4000) < 0.3
+    y = (rng.random(4000) < 0.5).astype(float)
+    scores = np.where(certain, 3.0 * (2 * y - 1), 0.0) + rng.normal(size=4000)
+    prior = np.zeros((4000, 1))
+    found = calibrate("logistic", scores[:, None], prior, y, np.ones(4000, int), 1)
+    p = 1 / (1 + np.exp(-found.apply(scores[:, None], prior, np.ones(4000, int))[:, 0]))
+    assert found.radius[found.level[1]] > 0
+    sure = np.maximum(p, 1 - p)
+    right = (p > 0.5) == y
+    for low, high in ((0.5, 0.6), (0.6, 0.9), (0.9, 1.01)):
+        here = (sure >= low) & (sure < high)
+        assert abs(right[here].mean() - sure[here].mean()) < 0.06
+    nothing = calibrate("logistic", rng.normal(size=(4000, 1)), prior, y, np.ones(4000, int), 1)
+    assert nothing.radius.max() == 0.0

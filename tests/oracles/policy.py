@@ -56,6 +56,7 @@ def random_policy_plan(seed, n_classes=2, tradeoff=0.02, costs=None):
         rng.normal(size=(3, n_outputs)),
         rng.random(n_features) < 0.5,
         tradeoff,
+        radius=rng.uniform(0.0, 4.0, size=3),
     )
     node = Node(np.arange(len(trees)), weights, bias=rng.normal(size=n_outputs), outputs=tuple(range(n_outputs)))
     classes = np.arange(n_classes) if n_classes else None
@@ -76,6 +77,10 @@ def slow_walk(plan, row, budget=math.inf, known=(), unavailable=()):
         for t in range(len(plan.dictionary)):
             score = score + plan.nodes[0].weights[t] * leaf(plan.dictionary, t, x)
         level = policy.level[len(known)]
+        prior = plan.prior + plan.nodes[0].bias
+        distance = np.abs(score - prior).max()
+        if distance < policy.radius[level]:
+            score = prior + (score - prior) * (distance / policy.radius[level]) ** 2
         z = score * policy.scale[level] + policy.offset[level]
         extended, most = x, math.inf
         if plan.classes is not None:

@@ -4,7 +4,7 @@ One function looks at one row; the batch calls the same function for every row, 
 
 The arguments come as four tuples (made by `plan.Policy`):
 - predictor: tree table, learners, pointer, output, weight, keep, prior, then level by number of known features, scale
-  and offset by level and output, and the link (0 identity, 1 logistic, 2 softmax);
+  and offset by level and output, radius by level, and the link (0 identity, 1 logistic, 2 softmax);
 - values: tree table, where the trees of each candidate begin (gain of one purchase, gain of two, price of the second),
   the constants of the same, and whether a candidate has the last two;
 - offers: acquisitions of each candidate (pointer, numbers), its own features (pointer, places), acquisitions of each
@@ -27,13 +27,19 @@ IDENTITY, LOGISTIC, SOFTMAX = 0, 1, 2
 @compiled
 def score_row(x, n_known, predictor, score, z):
     """Raw and calibrated scores of a row from what is known."""
-    trees, learners, pointer, output, weight, keep, prior, level, scale, offset, _ = predictor
+    trees, learners, pointer, output, weight, keep, prior, level, scale, offset, radius, _ = predictor
     score[:] = prior
     nothing = np.empty(0), np.empty(0, np.bool_)
     add_trees_to_row(x, trees, learners, pointer, output, weight, keep, nothing[0], nothing[1], score)
     at = level[n_known]
+    distance = 0.0
     for k in range(prior.size):
-        z[k] = score[k] * scale[at, k] + offset[at, k]
+        distance = max(distance, abs(score[k] - prior[k]))
+    for k in range(prior.size):
+        z[k] = score[k]
+        if distance < radius[at]:
+            z[k] = prior[k] + (score[k] - prior[k]) * (distance / radius[at]) ** 2
+        z[k] = z[k] * scale[at, k] + offset[at, k]
 
 
 @compiled
@@ -180,7 +186,7 @@ def walk_rows(X, first, end, model, limits, most_steps, barred, had, known, owne
     """Walk some rows, each from what it owns and knows, until nothing pays, or for `most_steps` purchases; in place."""
     predictor, values, offers, columns = model
     tradeoff, confidence, budget, paid = limits
-    link, n_features, n_outputs = predictor[10], X.shape[1], z.shape[1]
+    link, n_features, n_outputs = predictor[11], X.shape[1], z.shape[1]
     n_candidates = values[3].size
     used, misses = columns
     gain, price, rate = np.empty(n_candidates), np.empty(n_candidates), np.empty(n_candidates)

@@ -155,7 +155,7 @@ class PolicyPlan(Plan):
         keep = np.full(len(self.dictionary), -1, np.int32)
         start = self.prior + (self.nodes[0].bias if self.nodes else 0.0)
         trees = self.dictionary.table  # type: ignore[attr-defined]
-        calibration = (policy.level, policy.scale, policy.offset)
+        calibration = (policy.level, policy.scale, policy.offset, policy.radius)
         return (
             (trees, *edges, keep, start, *calibration, LINKS[self.link]),
             (policy.values.table, policy.first, policy.bias, policy.ahead),

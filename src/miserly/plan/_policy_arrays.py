@@ -21,6 +21,7 @@ OWN_TYPES: dict[str, Any] = {
     "scale": np.float64,
     "offset": np.float64,
     "misses": np.bool_,
+    "radius": np.float64,
 }
 POLICY_TYPES = {**OWN_TYPES, **{f"values.{name}": dtype for name, dtype in Trees.array_types.items()}}
 
@@ -53,6 +54,9 @@ class Policy(Frozen):
         λ: the drop of loss that a unit of cost must bring. At 0 everything is bought.
     confidence : float, default=inf
         Rows stop when their most probable class has this probability.
+    radius : array of float, one per level, default=None
+        Scores that are nearer to the prior than this say little: they are moved towards it, to (distance / radius)² of
+        their distance. None is 0: nothing is moved.
 
     Examples
     --------
@@ -84,8 +88,11 @@ class Policy(Frozen):
     misses: Bools
     tradeoff: float
     confidence: float = math.inf
+    radius: Floats = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
+        if self.radius is None:
+            object.__setattr__(self, "radius", np.zeros(len(self.scale)))
         for name, dtype in OWN_TYPES.items():
             object.__setattr__(self, name, frozen(getattr(self, name), dtype))
         lines = 3 * self.ahead.size
@@ -98,6 +105,7 @@ class Policy(Frozen):
         )
         ok = ok and self.scale.ndim == 2 and self.scale.shape == self.offset.shape and self.level.ndim == 1
         ok = ok and bool(((self.level >= 0) & (self.level < len(self.scale))).all()) and self.misses.ndim == 1
+        ok = ok and self.radius.shape == (len(self.scale),) and bool((self.radius >= 0).all())
         if not ok or not self.tradeoff >= 0.0 or math.isnan(self.confidence):
             raise ValueError("The arrays of the policy do not fit together.")
 

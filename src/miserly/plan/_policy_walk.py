@@ -161,7 +161,7 @@ class PolicyWalk(Walk):
         """Score the row from what is known, rate the candidates, and ask for the best or stop."""
         plan = self.plan
         predictor, values, offers, columns = plan.model
-        policy, link, width = plan.policy, predictor[10], len(self._x)
+        policy, link, width = plan.policy, predictor[11], len(self._x)
         assert policy is not None
         n_known = kernels.reveal(self._x, self._seen, self._knows, self._owns, offers, columns)
         kernels.score_row(self._seen, n_known, predictor, self._row_score, self._z)

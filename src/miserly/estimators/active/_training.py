@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ MOST_COPIES, FEWEST_COPIES = 8, 2  # of each row, in different states
 MOST_PREDICTOR_STATES = 200_000
 MOST_VALUE_STATES = 12_000
 MOST_AHEAD_STATES = 3_000
+MOST_RATED = 400_000  # candidates × rows that a policy walks with; without it these walks take a third of a large fit
 FEWEST_ROWS = 30  # fewer are not divided into folds
 
 
@@ -112,6 +113,8 @@ class Training:
         n_copies = max(1, self._copies // 2)
         rows = np.tile(np.arange(len(self._y)), n_copies)
         most = max(1, max(len(plan.candidates) for plan in plans))
+        if len(rows) * most > MOST_RATED:
+            rows = self._rng.permutation(rows)[: max(len(self._y), MOST_RATED // most)]
         steps = np.floor((most + 1) * self._rng.random(len(rows)) ** 2).astype(np.int64)
         owned = np.zeros((len(rows), len(self._prices)), bool)
         for k, plan in enumerate(plans):
@@ -164,8 +167,8 @@ class Training:
         rows = np.tile(np.arange(len(self._y)), min(n_copies, MOST_COPIES))
         some = self._some(self._table.random(rows, self._rng, self._blind), 2 * MOST_VALUE_STATES)
         n_known = some.known[:, used].sum(axis=1)
-        scores = predictor.scores(some)
-        calibration = calibrate(self._link, scores, self._y[some.rows], n_known, len(used))
+        scores, prior = predictor.scores(some), predictor.prior(some)
+        calibration = calibrate(self._link, scores, prior, self._y[some.rows], n_known, len(used))
         return Predictor(predictor.table, predictor.link, predictor.forests, predictor.fold, used, calibration)
 
     # ---- values and plan ----------------------------------------------------------------------------------------
@@ -190,7 +193,7 @@ class Training:
         calibration, level = predictor.calibration, predictor.calibration.level
         if len(level) != len(used) + 1:  # of a fold's own forest: it may use fewer features than all forests together
             level = level[np.minimum(np.arange(len(used) + 1), len(level) - 1)]
-            calibration = type(calibration)(level, calibration.scale, calibration.offset)
+            calibration = replace(calibration, level=level)
         nodes = forest.node() if forest.tables else ()
         return PolicyPlan(
             costs=costs,

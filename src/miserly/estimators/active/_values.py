@@ -40,7 +40,12 @@ class Predictor:
 
     def calibrated(self, states: States) -> Floats:
         """Calibrated scores of states."""
-        return self.calibration.apply(self.scores(states), states.known[:, self.used].sum(axis=1))
+        n_known = states.known[:, self.used].sum(axis=1)
+        return self.calibration.apply(self.scores(states), self.prior(states), n_known)
+
+    def prior(self, states: States) -> Floats:
+        """The scores before any tree, by the forest of each row's fold."""
+        return np.stack([forest.constant for forest in self.forests])[self.fold[states.rows]]
 
     def scores(self, states: States) -> Floats:
         """Raw scores of states."""
@@ -96,6 +101,7 @@ class Values:
             offset=calibration.offset,
             misses=misses,
             tradeoff=tradeoff,
+            radius=calibration.radius,
         )
 
 
