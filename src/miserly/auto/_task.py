@@ -78,7 +78,7 @@ class Task:
     def folds(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """Row numbers to fit on and to score, for each fold; lists stay whole. Of many rows one fold is scored."""
         train = self.train
-        n_folds = 5 if TINY < len(train) and len(train) * max(1, self.n_classes // 2) <= SMALL else 3
+        n_folds = 5 if len(train) > TINY and len(train) * max(1, self.n_classes // 2) <= SMALL else 3
         split = divide(train.y, train.qid if self.kind == "lists" else None, n_folds, self.seed, self.kind == "classes")
         return split[: 1 if len(train) > LARGE and self.kind != "lists" else None]
 

@@ -504,8 +504,9 @@ class CompressedSVC(KernelClassifier):
 
 def _answers(machine: KernelMachine, X: Any) -> np.ndarray:
     """The numbers of the classes that a machine finds."""
-    link = "vote" if machine.n_classes > 2 else "logistic"
-    return probabilities(link, machine.decide(X), machine.n_classes).argmax(axis=1)
+    scores = machine.decide(X)
+    several = machine.n_classes > 2
+    return probabilities("vote" if several else "logistic", scores, machine.n_classes).argmax(axis=1)
 
 
 def _parted(codes: np.ndarray, rng: Any) -> tuple[np.ndarray, np.ndarray]:
