@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.frontier_vs_peers.data import Part, Problem, Split
+from benchmarks.frontier_vs_peers.methods import joined_rows
 from miserly.costs import CostTable
 from miserly.frontiers import Measured, Point
 
@@ -22,14 +23,15 @@ def services(costs: CostTable) -> list[str]:
 
 
 def strategy_points(problem: Problem, split: Split, costs: CostTable) -> list[Point]:
-    """The points of the strategy, measured on validation and on test."""
+    """The points of the strategy, learned from all rows that are not test, and measured on them and on test."""
     names = services(costs)
+    rows = joined_rows(split)
     rates = np.geomspace(1e-5, 1.0, N_RATES) / min(p for p in costs.price_list if p > 0)
     found = []
     for base in names:
         for rate in [0.0, *rates]:
-            rules = _rules(split.train, costs, names, base, rate)
-            parts = [_followed(part, costs, base, rules) for part in (split.validation, split.test)]
+            rules = _rules(rows, costs, names, base, rate)
+            parts = [_followed(part, costs, base, rules) for part in (rows, split.test)]
             found.append(tuple((float(right.mean()), float(cost.mean())) for right, cost in parts))
     hull: list[tuple[tuple[float, float], tuple[float, float]]] = []
     for point in sorted(set(found), key=lambda p: (p[0][1], -p[0][0])):

@@ -8,6 +8,7 @@ rows that it was not fitted on, so that the value of a state is that of its rule
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,8 +24,8 @@ from miserly.plan import Trees, confidence_columns, stack_trees
 
 N_PARTS = 3  # a rule is the mean of this many trees, each fitted on the rows of all parts but one
 MOST_COLUMNS = 12  # of the data, that a rule may look at: those that its stage uses most
-MOST_WAYS = 3  # from one state
-MOST_ROWS = 9000
+MOST_WAYS = 4  # from one state: half of them lead to the least loss, half to the most gain for the price
+MOST_ROWS = 20_000  # that rules learn from
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,16 @@ class StageGraph:
     def _next(self, state: int) -> list[int]:
         above = [s for s in self.order if s != state and not state & ~s]
         least = [s for s in above if not any(t not in (s, state) and not t & ~s for t in above)]
-        return sorted(least, key=lambda s: (self._mean_loss(s), s))[:MOST_WAYS]
+        if len(least) <= MOST_WAYS:
+            return least
+        best = sorted(least, key=lambda s: (self._mean_loss(s), s))[: MOST_WAYS // 2]
+        others = [s for s in least if s not in best]
+        return best + sorted(others, key=lambda s: (-self._gain_per_price(state, s), s))[: MOST_WAYS - len(best)]
+
+    def _gain_per_price(self, state: int, way: int) -> float:
+        price = self.stages[way].price - self.stages[state].price
+        gain = self._mean_loss(state) - self._mean_loss(way)
+        return gain / price if price > 0 else math.inf
 
     def _mean_loss(self, state: int) -> float:
         return self.task.mean_loss(self.stages[state].oof, "log")

@@ -24,8 +24,9 @@ from miserly.costs import CostTable
 from miserly.solvers import blas_threads
 
 logger = logging.getLogger(__name__)
-N_RATES, N_MORE = 7, 13  # rates of a sweep: first ones far apart, then between those that leave most
+N_RATES, N_MORE = 7, 25  # rates of a sweep: first ones far apart, then between those that leave most
 LEAST_GAP = 0.03  # in log cost, between neighbours, that is worth another rate
+LEAST_STEP = 0.05  # between log rates: a gap that is left then is a jump, which no rate between them fills
 
 
 def build(task: Task, clock: TimeLimit, large: LargeData | None = None) -> tuple[list[TriedPlan], Scale]:
@@ -149,6 +150,6 @@ def _next_rate(done: list[tuple[float, float, StagePolicy]]) -> list[float]:
     gaps = [
         (abs(a[1] - b[1]) * math.sqrt(b[0] - a[0]), (a[0] + b[0]) / 2)
         for a, b in pairwise(ordered)
-        if abs(a[1] - b[1]) > LEAST_GAP and b[0] - a[0] > 1e-3
+        if abs(a[1] - b[1]) > LEAST_GAP and b[0] - a[0] > LEAST_STEP
     ]
     return [math.exp(max(gaps)[1])] if gaps else []

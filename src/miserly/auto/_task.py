@@ -17,7 +17,8 @@ from miserly.plan import least_expected
 Kind = Literal["classes", "numbers", "lists"]
 SMALL = 1500  # rows (of two classes; of more classes fewer) up to which five folds are affordable
 TINY = 120  # rows up to which three are enough: what they say is mostly luck, and a fit must not take a second
-LARGE = 6000  # rows from which one of three folds is enough to choose on
+LARGE = 6000  # rows from which one of three folds is enough to choose on, if fitting the others takes long:
+LONG = 1_000_000  # values × classes
 LEAST_PROBABILITY = 1e-3  # below it a log loss is noise that would drown all other rows
 
 
@@ -76,11 +77,12 @@ class Task:
 
     @cached_property
     def folds(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Row numbers to fit on and to score, for each fold; lists stay whole. Of many rows one fold is scored."""
+        """Row numbers to fit on and to score, for each fold; lists stay whole. Of much data one fold is scored."""
         train = self.train
         n_folds = 5 if len(train) > TINY and len(train) * max(1, self.n_classes // 2) <= SMALL else 3
         split = divide(train.y, train.qid if self.kind == "lists" else None, n_folds, self.seed, self.kind == "classes")
-        return split[: 1 if len(train) > LARGE and self.kind != "lists" else None]
+        much = len(train) > LARGE and train.X.size * max(1, self.n_classes - 1) > LONG
+        return split[: 1 if much and self.kind != "lists" else None]
 
     @cached_property
     def scored(self) -> np.ndarray:
