@@ -13,6 +13,8 @@ from pathlib import Path
 import numpy as np
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
+from examples.spam.mails import read_folder
+from examples.spam.pipeline import Prepared, extract, prepare
 from miserly.costs import CostTable
 from miserly.datasets import read_letor, yahoo_like
 from miserly.experiments import DataPart as Part
@@ -187,6 +189,24 @@ def _frugalml(name: str) -> Problem:
     return _drawn(name, X, np.array([int(float(r["truth"])) for r in records]), costs, 4, 20_000)
 
 
+def _mails() -> Problem:
+    """The mails of `examples/spam` as a table: prices are milliseconds of CPU, measured once."""
+    mails = read_folder(folder() / FOLDERS["mails"])
+    corpus = extract(mails.raw, mails.is_spam)
+    every = np.arange(len(mails.raw))
+
+    def prepared(i: int) -> Prepared:
+        rest, test = train_test_split(every, test_size=0.2, stratify=mails.is_spam, random_state=i)
+        train, validation = train_test_split(rest, test_size=0.25, stratify=mails.is_spam[rest], random_state=i)
+        return prepare(corpus, {"train": train, "validation": validation, "test": test}, seed=i)
+
+    def split(i: int) -> Split:
+        data = prepared(i)
+        return Split(*(Part(_exact(data.X[part]), data.y[part]) for part in ("train", "validation", "test")))
+
+    return Problem("mails", get_metric("accuracy"), prepared(0).costs, None, 20, 4, 0.25, split)
+
+
 DEVELOPMENT = ("thyroid", "pima", "covertype", "yahoo_like", "yelp", "expw")
 FOLDERS = {
     "mq2008": "mq2008",
@@ -195,6 +215,7 @@ FOLDERS = {
     "pima": "pima_cost",
     "covertype": "covertype",
     "letter": "letter",
+    "mails": "spamassassin",
 }
 FOLDERS |= dict.fromkeys(("yelp", "expw", "waimai", "command"), "frugalml")
 LOADERS: dict[str, Callable[[], Problem]] = {
@@ -206,4 +227,5 @@ LOADERS: dict[str, Callable[[], Problem]] = {
     "covertype": _covertype,
     "letter": _letter,
     **{name: partial(_frugalml, name) for name in ("yelp", "expw", "waimai", "command")},
+    "mails": _mails,
 }

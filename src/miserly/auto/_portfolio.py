@@ -25,6 +25,7 @@ from miserly.solvers import blas_threads
 
 logger = logging.getLogger(__name__)
 N_RATES, N_MORE = 7, 25  # rates of a sweep: first ones far apart, then between those that leave most
+FEW_ROWS, N_MORE_FEW = 250, 5  # few rows cannot tell many policies apart
 LEAST_GAP = 0.03  # in log cost, between neighbours, that is worth another rate
 LEAST_STEP = 0.05  # between log rates: a gap that is left then is a jump, which no rate between them fills
 
@@ -127,6 +128,7 @@ def _sweep(graph: StageGraph, loss: str, clock: TimeLimit) -> list[StagePolicy]:
     task, prices = graph.task, graph.prices
     if not (prices > 0).any():
         return []
+    n_rates = N_RATES + (N_MORE if len(graph.rows) > FEW_ROWS else N_MORE_FEW)
     least, most = float(prices[prices > 0].min()), float(prices.max())
     start = task.mean_loss(graph.stages[0].oof, loss) or 1.0
     done: list[tuple[float, float, StagePolicy]] = []
@@ -138,8 +140,8 @@ def _sweep(graph: StageGraph, loss: str, clock: TimeLimit) -> list[StagePolicy]:
         policy = graph.policy(rate, loss)
         spent = float(graph.paid_by_rows[policy.end_of_all, np.arange(len(graph.rows))].mean())
         done.append((math.log(rate), math.log(max(spent, least / 10)), policy))
-        clock.report(f"{len(done)} policies", 0.7 + 0.3 * len(done) / (N_RATES + N_MORE))
-        if not rates and len(done) < N_RATES + N_MORE:
+        clock.report(f"{len(done)} policies", 0.7 + 0.3 * len(done) / n_rates)
+        if not rates and len(done) < n_rates:
             rates = _next_rate(done)
     return [policy for *_, policy in done]
 

@@ -16,7 +16,7 @@ from miserly.plan import least_expected
 
 Kind = Literal["classes", "numbers", "lists"]
 SMALL = 1500  # rows (of two classes; of more classes fewer) up to which five folds are affordable
-TINY = 120  # rows up to which three are enough: what they say is mostly luck, and a fit must not take a second
+TINY = 200  # rows up to which three are enough: what they say is mostly luck, and a fit must not take a second
 LARGE = 6000  # rows from which one of three folds is enough to choose on, if fitting the others takes long:
 LONG = 1_000_000  # values × classes
 LEAST_PROBABILITY = 1e-3  # below it a log loss is noise that would drown all other rows

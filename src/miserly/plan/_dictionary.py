@@ -234,7 +234,7 @@ class Trees(Dictionary):
 
     def features_of(self, learner: int) -> Array:
         places = slice(self.start[learner], self.start[learner + 1])
-        return np.unique(self.feature[places][~self.is_leaf[places]])
+        return np.array(sorted(set(self.feature[places][~self.is_leaf[places]].tolist())), self.feature.dtype)
 
     def features_in_order(self, learner: int) -> list[int]:
         places = slice(self.start[learner], self.start[learner + 1])
