@@ -56,17 +56,17 @@ def grid(Cs: Iterable[float], factors: Iterable[float]) -> tuple[tuple[float, fl
     return tuple((C, factor) for C in Cs for factor in factors)
 
 
-def split(X: Any, y: np.ndarray, test: float) -> tuple[Any, np.ndarray, Any, np.ndarray]:
-    a, b, c, d = train_test_split(X, y, test_size=test, random_state=0, stratify=y)
+def split(X: Any, y: np.ndarray, test: float, seed: int = 0) -> tuple[Any, np.ndarray, Any, np.ndarray]:
+    a, b, c, d = train_test_split(X, y, test_size=test, random_state=seed, stratify=y)
     return a, c, b, d
 
 
-def page_blocks() -> Task:
+def page_blocks(seed: int = 0) -> Task:
     with gzip.open(folder() / "page-blocks" / "page-blocks.data.gz") as file:
         table = np.loadtxt(file)
     X, y = np.log1p(np.maximum(table[:, :-1], 0.0)), (table[:, -1] == 1).astype(int)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
-    return Task("page-blocks", *split(X, y, 0.3), grid((1, 10, 100, 1000), (0.25, 1, 4, 16)))
+    return Task("page-blocks", *split(X, y, 0.3, seed), grid((1, 10, 100, 1000), (0.25, 1, 4, 16)))
 
 
 def letter() -> Task:

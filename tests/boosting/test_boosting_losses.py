@@ -143,3 +143,13 @@ def run(table, X):
             node = table["left"][node] + int(x > table["threshold"][node])
         out[i] = table["value"][node]
     return out
+
+
+def test_the_log_loss_of_a_row_is_accurate_at_any_score():
+    """It is computed without `log1p`, which took a fifth of the time of a fit."""
+    score = np.concatenate([[0.0], np.geomspace(1e-300, 700.0, 2000)])
+    score = np.concatenate([-score, score])[None]
+    for label in (0.0, 1.0):
+        terms = LogLoss().evaluate(np.full(score.size, label), score)[0]
+        away = score[0] if label == 0 else -score[0]
+        np.testing.assert_allclose(terms, np.maximum(away, 0.0) + np.log1p(np.exp(-np.abs(away))), rtol=4e-16)

@@ -16,7 +16,7 @@ import pytest
 from numba.core.caching import IndexDataCacheFile
 
 from miserly import kernels
-from miserly.kernels.compiling import KeyedCacheFile, ParallelKernel
+from miserly.kernels.compiling import KERNELS, KeyedCacheFile, ParallelKernel, digest_of
 from miserly.kernels.trees import add_columns_to_row
 
 STAMP = (1.0, 100)
@@ -72,8 +72,21 @@ def test_every_kernel_keeps_its_code_so():
             if file is not None:
                 n += 1
                 assert type(file) is KeyedCacheFile, kernel
+                assert KERNELS in file._source_stamp
                 assert isinstance(kernel, ParallelKernel) == bool(kernel.targetoptions.get("parallel"))
     assert n > 50
+
+
+def test_code_is_compiled_again_when_a_function_in_another_file_changes(tmp_path):
+    """After an upgrade a kernel ran with the old code of those functions that it takes from other files."""
+    (sources := tmp_path / "sources").mkdir()
+    (sources / "loops.py").write_text("from inner import step")
+    (sources / "inner.py").write_text("step = 1")
+    before = digest_of(sources)
+    KeyedCacheFile(str(tmp_path), "kernel", (STAMP, before)).save("type", "code")
+    assert KeyedCacheFile(str(tmp_path), "kernel", (STAMP, digest_of(sources))).load("type") == "code"
+    (sources / "inner.py").write_text("step = 2")
+    assert KeyedCacheFile(str(tmp_path), "kernel", (STAMP, digest_of(sources))).load("type") is None
 
 
 @pytest.mark.parametrize("damage", [b"", b"\0" * 100, b"\x80\x05garbage"])

@@ -221,9 +221,9 @@ class Grower:
             totals = np.array(sums.lanes, np.int64)
             rules = (n_bins, totals, self._min_rows, self._scale)
             kernels.best_splits_of_lanes(histograms, sums.n_gradients, features, *rules, *found)
-        for k, f in enumerate(features.tolist()):
-            if self._constraints.sign(f):
-                rules_of_one = (sums.lanes, self._min_rows, self._scale, self._constraints.sign(f))
+        for k, f in enumerate(features.tolist() if self._constraints.signs else ()):
+            if sign := self._constraints.signs[f]:
+                rules_of_one = (sums.lanes, self._min_rows, self._scale, sign)
                 best = best_monotone_cut(histograms[:, k], int(n_bins[f]), *rules_of_one)
                 leaf.gains[f], leaf.cuts[f], leaf.missing_right[f] = best
 

@@ -165,7 +165,7 @@ class CompiledRounds:
         masks = np.empty((2, n_features), bool)
         self._lists = np.empty(n_slots, np.int32), np.empty(n_slots + 1, np.int32), masks, np.empty(n_nodes, np.int32)
         planes, spare = np.empty(N_PLANES, np.uint64), np.empty((LANES, N_BINS), np.int64)
-        self._scratch = planes, spare, np.empty((3, N_BINS)), np.empty(n_nodes)
+        self._scratch = planes, spare, np.empty((2, N_BINS)), np.empty(n_nodes)
         if isinstance(self._pricing, ModelPricing):
             self._prices, self._lacking = self._pricing.prices[None], np.empty((n_slots, 0), np.int64)
         else:

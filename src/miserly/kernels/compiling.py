@@ -1,7 +1,9 @@
 """How kernels are compiled: when they are first needed, as little as possible, and safely beside others.
 
 Two things that numba leaves to its users end a process, or give wrong numbers, when several work at once: its cache
-(`KeyedCacheFile`), and the threads that it takes where there is neither OpenMP nor TBB (`ParallelKernel`).
+(`KeyedCacheFile`), and the threads that it takes where there is neither OpenMP nor TBB (`ParallelKernel`). A third
+does so after an upgrade: numba compares only the file of a function with what was compiled, not the files whose
+functions went into it, so the digest of all kernels is a part of what is compared.
 """
 
 import gc
@@ -9,6 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial, update_wrapper
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from numba import njit
@@ -18,6 +21,17 @@ from miserly.kernels.threads import turn
 
 # For loops that only other kernels call: without an entry from Python they compile in half the time.
 inner = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)  # type: ignore[call-overload]
+
+
+def digest_of(folder: Path) -> str:
+    """Tells the sources in a folder from all others."""
+    content = sha256()
+    for file in sorted(folder.glob("*.py")):
+        content.update(file.read_bytes())
+    return content.hexdigest()
+
+
+KERNELS = digest_of(Path(__file__).parent)
 
 
 class KeyedCacheFile(IndexDataCacheFile):
@@ -75,6 +89,7 @@ def compiled(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     file = getattr(getattr(made, "_cache", None), "_cache_file", None)
     if type(file) is IndexDataCacheFile:
         file.__class__ = KeyedCacheFile
+        file._source_stamp = (file._source_stamp, KERNELS)
     return ParallelKernel(made) if options.get("parallel") and made is not function else made
 
 

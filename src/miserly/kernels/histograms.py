@@ -168,30 +168,37 @@ def shift(histograms, counted, of_counted, by):
 
 
 @compiled(inline="always")
-def _scan(histogram, start, last, total, min_rows, contrast, rows, gain):
+def _scan(histogram, start, last, total, min_rows, sums, gain):
     """Best cut of one histogram, given what already lies on the left: n times its gain, and its bin (-1: none).
 
     With n = n_L + n_R, G_L²/n_L + G_R²/n_R − G²/n = (n·G_L − n_L·G)² / (n·n_L·n_R); the bracket is exact in int64.
-    Three short loops over the bins, so that the division is done on vectors.
+    Short loops over the bins, so that all but the sums is done on vectors: gains are not negative, so that they are in
+    the order of their bits, and the greatest of integers needs no care for NaN.
     """
     n = total & COUNT_MASK
     g = total >> COUNT_BITS
     left = start
     for b in range(last):
         left += histogram[b]
-        n_left = left & COUNT_MASK
-        contrast[b] = float(n * (left >> COUNT_BITS) - n_left * g)
-        rows[b] = float(n_left)
+        sums[b] = left
     for b in range(last):
-        gain[b] = contrast[b] * contrast[b] / (rows[b] * (float(n) - rows[b]) + TINY)
-    least, most = float(max(min_rows, (start & COUNT_MASK) + 1)), float(n - min_rows)
-    best = -1.0
-    best_bin = -1
-    for b in range(last):
-        if gain[b] > best and rows[b] >= least and rows[b] <= most:
-            best = gain[b]
-            best_bin = b
-    return best, best_bin
+        n_left = sums[b] & COUNT_MASK
+        contrast, rows = float(n * (sums[b] >> COUNT_BITS) - n_left * g), float(n_left)
+        gain[b] = contrast * contrast / (rows * (float(n) - rows) + TINY)
+    least, most = max(min_rows, (start & COUNT_MASK) + 1), n - min_rows
+    first = 0
+    while first < last and (sums[first] & COUNT_MASK) < least:
+        first += 1
+    while last > first and (sums[last - 1] & COUNT_MASK) > most:
+        last -= 1
+    if first == last:
+        return -1.0, -1
+    bits, best = gain.view(np.int64), np.int64(-1)
+    for b in range(first, last):
+        best = max(best, bits[b])
+    while bits[first] != best:
+        first += 1
+    return gain[first], first
 
 
 @inner
@@ -203,16 +210,14 @@ def search_histogram(h, n_bins, total, min_rows, scale, work):
     n = total & COUNT_MASK
     absent = h[MISSING]
     best, cut, right = -1.0, -1, False
+    sums = work[0].view(np.int64)
     for side in range(1 if absent == 0 else 2):
         start, last = (absent, n_bins - 1) if side == 0 else (np.int64(0), n_bins)
-        best_here, cut_here = _scan(h, start, last, total, min_rows, work[0], work[1], work[2])
+        best_here, cut_here = _scan(h, start, last, total, min_rows, sums, work[1])
         if best_here > best:
             best, cut, right = best_here, cut_here, side == 1
     if absent == 0 and cut >= 0:
-        left = np.int64(0)
-        for b in range(cut + 1):
-            left += h[b]
-        right = 2 * (left & COUNT_MASK) < n
+        right = 2 * (sums[cut] & COUNT_MASK) < n
     gain = best * scale / n if cut >= 0 else -np.inf
     return gain, cut, right
 
@@ -225,7 +230,7 @@ def best_splits(histograms, features, n_bins, total, min_rows, scale, gains, cut
     """
     for k in prange(features.size):
         f = features[k]
-        work = np.empty((3, N_BINS))
+        work = np.empty((2, N_BINS))
         gains[f], cuts[f], missing_right[f] = search_histogram(histograms[k], n_bins[f], total, min_rows, scale, work)
 
 

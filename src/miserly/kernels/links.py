@@ -130,11 +130,12 @@ def logistic_loss(y, score, loss, gradient, hessian):
     for i in range(y.size):
         z = score[0, i]
         e = math.exp(-abs(z))
-        p = 1.0 / (1.0 + e) if z >= 0 else e / (1.0 + e)
+        u = 1.0 + e
+        p = (1.0 if z >= 0 else e) / u
         gradient[0, i] = y[i] - p
         hessian[0, i] = p * (1.0 - p)
-        m = z if y[i] > 0 else -z
-        loss[i] = math.log1p(e) if m >= 0 else -m + math.log1p(e)
+        log1p = math.log(u) + (e - (u - 1.0)) / u  # the second term is what u was rounded by; faster than math.log1p
+        loss[i] = log1p + max(-z if y[i] > 0 else z, 0.0)
 
 
 @compiled(error_model="numpy")
