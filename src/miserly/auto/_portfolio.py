@@ -25,7 +25,7 @@ from miserly.solvers import blas_threads
 
 logger = logging.getLogger(__name__)
 N_RATES, N_MORE = 7, 25  # rates of a sweep: first ones far apart, then between those that leave most
-FEW_ROWS, N_MORE_FEW = 250, 5  # few rows cannot tell many policies apart
+FEW_ROWS, N_MORE_FEW = 250, 13  # few rows cannot tell many policies apart
 LEAST_GAP = 0.03  # in log cost, between neighbours, that is worth another rate
 LEAST_STEP = 0.05  # between log rates: a gap that is left then is a jump, which no rate between them fills
 

@@ -124,22 +124,30 @@ class SetSearch:
         return residual
 
 
-def find_sets(task: Task, fitter: StageFitter, clock: TimeLimit, n_rates: int = 4) -> list[int]:
-    """The sets worth a model: chains of several rates, each after a few cheap questions, and the features with most
-    gain per price."""
+def find_sets(task: Task, fitter: StageFitter, clock: TimeLimit) -> list[int]:
+    """The sets worth a model, smallest first. Each but the empty one has all that is free, so that a row which can buy
+    nothing more is answered with that."""
+    free = 0
+    if float(np.max(task.costs.evaluation)) == 0:
+        free = _union([mask for mask in fitter.masks if fitter.price(mask) == 0])
+    return _by_size({0, free, *(found | free for found in _find(task, fitter, clock))})
+
+
+def _find(task: Task, fitter: StageFitter, clock: TimeLimit, n_rates: int = 4) -> set[int]:
+    """Chains of several rates, each after a few cheap questions, and the features with most gain per price."""
     units = sorted({mask for mask in fitter.masks if mask})
     prices = [p for p in map(fitter.price, units) if p > 0]
     if len(units) <= FEW_UNITS:
         return _all_unions(units)
     if not prices:
-        return [0, _union(units)]
+        return {0, _union(units)}
     if task.kind == "lists":
         sets = {0}
         for k, tier in enumerate(_tiers(fitter, units)):
             for power in (1.0, 0.5, 0.0) if k == 0 else (1.0, 0.0):
                 if not clock.over(0.3):
                     sets.update(_by_importance(fitter, power, tier, 10 if k == 0 else 7))
-        return _by_size(sets)
+        return sets
     everything = _union(units)
     search = SetSearch(task, clock, fitter)
     start = abs(search.loss(0)) or 1.0
@@ -156,7 +164,7 @@ def find_sets(task: Task, fitter: StageFitter, clock: TimeLimit, n_rates: int = 
         ranked = _by_importance(fitter, 1.0, everything)
         sets.update(longest | s for s in ranked)
         sets.update(ranked[:4])
-    return _by_size(sets)
+    return sets
 
 
 def _by_size(sets: set[int]) -> list[int]:
@@ -195,11 +203,11 @@ def _cheap_questions(search: SetSearch, prices: list[float]) -> list[int]:
     return search.forward(None, most_expensive=levels[0], longest=2)[1:]
 
 
-def _all_unions(units: list[int]) -> list[int]:
+def _all_unions(units: list[int]) -> set[int]:
     sets = {0}
     for unit in units:
         sets |= {s | unit for s in sets}
-    return sorted(sets, key=lambda s: (s.bit_count(), s))
+    return sets
 
 
 def _union(units: list[int]) -> int:
