@@ -1,5 +1,5 @@
 """The server: requests a second against the same application answering a constant, deadlines kept while extractors fail
-and hang, and a soak (`python -m benchmarks.serve soak [SECONDS]`)."""
+and hang, and a soak that needs `redis-server` (`python -m benchmarks.serve soak [SECONDS]`)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import asyncio
 import json
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -16,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import psutil
@@ -28,6 +30,8 @@ from miserly.plan import Plan
 SECONDS, N_CONNECTIONS, N_ROUNDS = 4.0, 16, 3
 DEADLINE_MS, N_TROUBLED = 25, 4
 SATURATION = 32  # the soak's server answers so many at once
+SOAK_DEADLINE_MS = 100
+REDIS_UP, REDIS_DOWN = 10.0, 5.0  # seconds that the soak's Redis lives, and is gone
 
 
 def main() -> None:
@@ -54,9 +58,9 @@ def make_plans(folder: Path) -> tuple[dict[str, Path], dict[str, float]]:
 
 
 @contextmanager
-def serving(kind: str, plan: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
+def serving(kind: str, plan: Path, *args: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """A server in a process of its own, and its port."""
-    command = [sys.executable, "-m", "benchmarks.serving", kind, str(plan)]
+    command = [sys.executable, "-m", "benchmarks.serving", kind, str(plan), *args]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     try:
@@ -65,6 +69,8 @@ def serving(kind: str, plan: Path) -> Iterator[tuple[subprocess.Popen[str], int]
                 break
         else:
             raise RuntimeError("The server did not start.")
+        said = Thread(target=process.stderr.read)  # a full pipe would stop the server
+        said.start()
         yield process, int(found[1])
     finally:
         process.kill()
@@ -140,30 +146,39 @@ async def _beside_waits(port: int, message: bytes) -> tuple[Tally, list[float]]:
 
 @dataclass(frozen=True)
 class Soak:
-    """Statuses, requests lost, new plans taken over, and the server's memory at the end against its beginning."""
+    """What five or ten minutes of it showed."""
 
     statuses: dict[int, int]
+    reasons: dict[str, int]  # why the last answers stopped
     n_lost: int
     n_reloads: int
-    memory_ratio: float
+    n_redis_deaths: int
+    in_time: float  # answers within the deadline, of all
+    p99_ms: float
+    of_saturation: float  # answers a second, of those at saturation just before
+    memory_ratio: float  # the server's memory at the end against its beginning
     code: int
 
 
 def soak(seconds: float) -> Soak:
-    """Three times as many clients as the server answers at once; a new plan every two seconds; at the end SIGTERM while
-    all of them ask on."""
+    """Three times as many clients as the server answers at once; a new plan every two seconds; one call in twenty of
+    each extractor hangs; Redis dies every fifteen seconds; at the end SIGTERM while all clients ask on."""
     with tempfile.TemporaryDirectory() as folder:
         plans, row = make_plans(Path(folder))
         both = [plans["learner"].read_bytes(), plans["path"].read_bytes()]
-        message = request("/v1/predict", json.dumps({"row": row, "deadline_ms": 1000}).encode())
-        with serving("soak", plans["learner"]) as (process, port):
+        message = request("/v1/predict", json.dumps({"row": row, "deadline_ms": SOAK_DEADLINE_MS}).encode())
+        redis = MortalRedis(folder)
+        with serving("soak", plans["learner"], redis.url) as (process, port):
             server = psutil.Process(process.pid)
+            load(port, message, SATURATION, 2.0)
+            at_saturation = load(port, message, SATURATION, min(20.0, seconds / 10))
 
             async def run() -> tuple[Tally, int, list[int]]:
-                asking = asyncio.create_task(ask(port, message, 3 * SATURATION, lambda: False))
+                asking = asyncio.create_task(ask(port, message, 3 * SATURATION, lambda: False, True))
                 end, n_reloads, memory = time.monotonic() + seconds, 0, []
                 while time.monotonic() < end:
                     await asyncio.sleep(2.0)
+                    redis.live_or_die()
                     n_reloads += 1
                     plans["learner"].with_suffix(".new").write_bytes(both[n_reloads % 2])
                     plans["learner"].with_suffix(".new").replace(plans["learner"])
@@ -173,9 +188,55 @@ def soak(seconds: float) -> Soak:
 
             tally, n_reloads, memory = asyncio.run(run())
             code = process.wait(60)
+        redis.kill()
+    reasons = Counter(json.loads(body)["stopped"].partition(":")[0] for body in tally.bodies[-20_000:])
     tenth = max(1, len(memory) // 10)
-    ratio = float(np.median(memory[-tenth:]) / np.median(memory[tenth : 2 * tenth] or memory[:1]))
-    return Soak(dict(tally.statuses), tally.n_lost, n_reloads, ratio, code)
+    return Soak(
+        dict(tally.statuses),
+        dict(reasons),
+        tally.n_lost,
+        n_reloads,
+        redis.n_deaths,
+        sum(1e3 * taken <= SOAK_DEADLINE_MS for taken in tally.seconds) / len(tally.seconds),
+        tally.quantile(0.99),
+        tally.rate / at_saturation.rate,
+        float(np.median(memory[-tenth:]) / np.median(memory[tenth : 2 * tenth] or memory[:1])),
+        code,
+    )
+
+
+class MortalRedis:
+    """A redis-server that lives for some seconds, is killed, and starts again."""
+
+    def __init__(self, folder: str) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.url, self.n_deaths = f"redis://127.0.0.1:{port}/0", 0
+        self._command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", folder]
+        self._start()
+
+    def _start(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = subprocess.Popen(self._command, stdout=subprocess.DEVNULL)
+        self._until = time.monotonic() + REDIS_UP
+
+    def live_or_die(self) -> None:
+        """Kill it, or start it again, if it is time."""
+        if time.monotonic() < self._until:
+            return
+        if self._process is None:
+            self._start()
+            return
+        self.kill()
+        self.n_deaths += 1
+        self._until = time.monotonic() + REDIS_DOWN
+
+    def kill(self) -> None:
+        """End it at once."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        self._process = None
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.serving KIND PLAN`: the servers that are measured, each a process of its own."""
+"""`python -m benchmarks.serving KIND PLAN [REDIS]`: the servers that are measured, each a process of its own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from miserly.runtime import Extractor, extractor
+from miserly.runtime import Extractor, RedisCache, extractor
 from miserly.serve import serve
 from miserly.serve._request_handler import RequestHandler
 
@@ -19,6 +19,7 @@ ANSWER = (
     b'"acquired":["a0","a1","a2","a3","a4"],"tier":0}'
 )
 N_ACQUISITIONS = 5
+OWN_TIMEOUT, HANGS = 0.05, 0.05  # the soak's extractors: seconds that a call may take, and the share of calls that hang
 
 
 async def _constant(self: RequestHandler, body: bytes, headers: object, arrived: float, waited: float) -> bytes:
@@ -54,13 +55,36 @@ def trouble(a: int) -> None:
     time.sleep(0.001)
 
 
-def main(kind: str, path: str) -> None:
+def hostile(redis: str) -> list[Extractor]:
+    """Five that hang in one call of twenty: two wait on the event loop, two on threads, one is kept in Redis."""
+
+    def made(a: int) -> Extractor:
+        names = [f"f{2 * a}", f"f{2 * a + 1}"]
+
+        async def later(row: dict[str, Any]) -> list[float]:
+            await asyncio.sleep(3600.0 if random.random() < HANGS else 0.002)
+            return [row[name] for name in names]
+
+        def plain(row: dict[str, Any]) -> list[float]:
+            if random.random() < HANGS:
+                time.sleep(10 * OWN_TIMEOUT)
+            return [row[name] for name in names]
+
+        if a in (1, 3):
+            return extractor(f"a{a}", yields=names, timeout=OWN_TIMEOUT, workers=64)(plain)
+        cache = RedisCache("a0", lambda row: random.randrange(1000), ttl=1.0, url=redis, join=0.02) if a == 0 else None
+        return extractor(f"a{a}", yields=names, timeout=OWN_TIMEOUT, cache=cache)(later)
+
+    return [made(a) for a in range(N_ACQUISITIONS)]
+
+
+def main(kind: str, path: str, redis: str = "") -> None:
     """Serve until the end."""
     if kind == "constant":
         RequestHandler.predict = _constant  # type: ignore[method-assign]
     kits = {
         "threads": lambda: extractors(),
-        "soak": lambda: extractors(wait=0.002),
+        "soak": lambda: hostile(redis),
         "trouble": lambda: extractors(trouble),
     }
     kit = kits[kind]() if kind in kits else None

@@ -1,7 +1,7 @@
 """Worker processes: requests a second of two against one; what tracing costs in CPU time of the server.
 
-`python -m benchmarks.workers`. Runs alternate, so that other work on the machine meets both sides alike; ratios are
-medians over the pairs.
+`python -m benchmarks.workers [workers] [tracing]`. Runs alternate, so that other work on the machine meets both sides
+alike; ratios are medians over the pairs.
 """
 
 from __future__ import annotations
@@ -28,12 +28,15 @@ KINDS = {"rows at hand": [], "five extractors": ["--extractors", "benchmarks/fiv
 
 
 def main() -> None:
-    """Print both tables."""
+    """Print both tables, or those that are named."""
+    asked = sys.argv[1:] or ["workers", "tracing"]
     with tempfile.TemporaryDirectory() as folder:
         plans, row = make_plans(Path(folder))
         message = request("/v1/predict", json.dumps({"row": row}).encode())
-        workers(plans["learner"], message)
-        tracing(plans["learner"], message)
+        if "workers" in asked:
+            workers(plans["learner"], message)
+        if "tracing" in asked:
+            tracing(plans["learner"], message)
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """One seeded schedule of the runtime in virtual time: requests, latencies, failures, cancellations, a new plan.
 
-`simulate(seed)` replays a schedule exactly. It raises an AssertionError if a promise is broken.
+`simulate(seed)` replays a schedule exactly. It raises an AssertionError if a promise is broken. Two schedules in three
+are calm, so that most rows are answered and can be compared with the batch; the others are as hostile as can be.
 """
 
 from __future__ import annotations
@@ -33,17 +34,17 @@ class Behaviour:
     """How one extractor behaves: how long it takes, and how often it fails, hangs or calls a row bad."""
 
     def __init__(self, draw, hostility):
-        is_calm = draw.random() > hostility
+        is_calm = draw.random() >= hostility
         self.seconds = draw.choice((0.0, 0.001, 0.01, 0.05))
         self.fails = 0.0 if is_calm else draw.choice((0.0, 0.1, 0.5, 1.0))
         self.hangs = 0.0 if is_calm else draw.choice((0.0, 0.05, 0.3))
         self.bad = 0.0 if is_calm else draw.choice((0.0, 0.1))
         self.is_async = draw.random() < 0.5
-        self.timeout = draw.choice((None, 0.1) if is_calm else (None, 0.02, 0.1))
+        self.timeout = draw.choice((None, 0.2) if is_calm else (None, 0.02, 0.1))
         self.retries = draw.choice((0, 0, 1, 2))
         self.workers = draw.choice((1, 2, 8))
         self.has_cache = draw.random() < 0.3
-        self.is_reliable = not (self.fails or self.hangs or self.bad) and self.timeout is None
+        self.is_reliable = is_calm
 
     def luck(self, draw):
         """What the next call does: its seconds and whether it raises, and what."""
@@ -55,9 +56,9 @@ class Behaviour:
         return seconds, (ValueError("broken") if draw.random() < self.fails else None)
 
 
-def extractors_of(plan, draw, clock):
+def extractors_of(plan, draw, clock, hostility):
     """One extractor for each acquisition and derived feature of a plan, each with a behaviour of its own."""
-    made, reliable, hostility = [], set(), draw.choice((0.0, 0.2, 1.0))
+    made, reliable = [], set()
     costs = plan.costs
     alone = {a: [f for f in costs.features if costs.needs[f] == (a,)] for a in costs.acquisitions}
     derived = [f for f in costs.features if len(costs.needs[f]) != 1]
@@ -106,10 +107,11 @@ def simulate(seed):
     draw, clock = random.Random(seed), VirtualClock()
     name = draw.choice(NAMES)
     plan, X = plan_of(name)
-    made, reliable = extractors_of(plan, draw, clock)
+    hostility = draw.choice((0.0, 0.0, 0.0, 0.0, 0.2, 1.0))
+    made, reliable = extractors_of(plan, draw, clock, hostility)
     ends = Counter()
     try:
-        clock.run(_schedule(draw, clock, plan, X, made, reliable, ends))
+        clock.run(_schedule(draw, clock, plan, X, made, reliable, ends, hostility))
         left = asyncio.all_tasks(clock.loop)
         assert not left, f"{len(left)} tasks are left"
     finally:
@@ -117,14 +119,14 @@ def simulate(seed):
     return ends
 
 
-async def _schedule(draw, clock, plan, X, made, reliable, ends):
+async def _schedule(draw, clock, plan, X, made, reliable, ends, hostility):
     pool = RunnerPool(plan, made, 256, clock=clock)
-    table = plan.run(X)
+    whole = ("answered", "budget") if len(reliable) == len(made) else ("answered",)  # nothing failed: as in a batch
     tasks = []
     for _ in range(draw.randint(3, 10)):
         await asyncio.sleep(draw.choice((0.0, 0.0, 0.003, 0.03)))
         asking = _ask_list if plan.n_outputs == 1 and draw.random() < 0.2 else _ask
-        task = asyncio.ensure_future(asking(draw.randrange(1 << 30), clock, pool, plan, X, table, ends))
+        task = asyncio.ensure_future(asking(draw.randrange(1 << 30), clock, pool, plan, X, ends, hostility, whole))
         tasks.append(task)
         if draw.random() < 0.15:
             clock.loop.call_later(draw.random() * 0.05, task.cancel)
@@ -146,15 +148,14 @@ def _features(plan, x, i):
     return dict(zip(plan.costs.features, x.tolist())) | {"#": i}
 
 
-async def _ask(seed, clock, pool, plan, X, table, ends):
+async def _ask(seed, clock, pool, plan, X, ends, hostility, whole):
     draw = random.Random(seed)
     i = draw.randrange(len(X))
     row = _features(plan, X[i], i)
-    budget = draw.choice((None, None, 0.0, 1.0, 5.0, 20.0))
-    deadline = draw.choice((None, 0.0, 0.005, 0.03, 0.2)) if draw.random() < 0.8 else 10.0
-    given = {f: row[f] for f in plan.costs.features if draw.random() < 0.2} if draw.random() < 0.2 else None
-    if deadline is None:
-        deadline = 1000.0  # whatever hangs without a timeout would hold it for ever
+    is_pressed = draw.random() < max(0.1, hostility)
+    budget = draw.choice((None, 0.0, 1.0, 5.0, 20.0)) if is_pressed else None
+    deadline = draw.choice((0.0, 0.005, 0.03, 0.2, 10.0)) if is_pressed else 1000.0
+    given = {f: row[f] for f in plan.costs.features if draw.random() < 0.2} if draw.random() < 0.1 else None
     began = clock.now()
     active = pool.begin()
     try:
@@ -163,26 +164,39 @@ async def _ask(seed, clock, pool, plan, X, table, ends):
         pool.end(active)
     assert clock.now() - began <= deadline + 1e-6, "the deadline was not kept"
     _check(answer, budget, plan)
-    if answer.stopped == "answered" and not given and not plan.by_query:
-        np.testing.assert_array_equal(answer.score, table.score[i])
-        assert answer.cost == table.cost[i]
+    if answer.stopped in whole and not given:
+        _check_equal([answer], plan, X[[i]], budget, ends)
     ends[answer.stopped.partition(":")[0]] += 1
 
 
-async def _ask_list(seed, clock, pool, plan, X, table, ends):
+async def _ask_list(seed, clock, pool, plan, X, ends, hostility, whole):
     draw = random.Random(seed)
-    documents = [_features(plan, X[i], i) for i in range(draw.randint(0, len(X)))]
-    deadline, began = draw.choice((0.0, 0.005, 0.03, 0.2, 1000.0)), clock.now()
+    chosen = [draw.randrange(len(X)) for _ in range(draw.randint(0, 6))]
+    documents = [_features(plan, X[i], i) for i in chosen]
+    is_pressed = draw.random() < max(0.1, hostility)
+    budget = draw.choice((None, 0.0, 1.0, 5.0, 20.0)) if is_pressed else None
+    deadline, began = draw.choice((0.0, 0.005, 0.03, 0.2)) if is_pressed else 1000.0, clock.now()
     active = pool.begin()
     try:
-        ranking = await active.runner.arank("query", documents, None, deadline)
+        ranking = await active.runner.arank("query", documents, budget, deadline)
     finally:
         pool.end(active)
     assert clock.now() - began <= deadline + 1e-6, "the deadline was not kept"
     assert sorted(ranking.order) == list(range(len(documents)))
     for answer in ranking.answers:
-        _check(answer, None, plan)
+        _check(answer, budget, plan)
         ends[answer.stopped.partition(":")[0]] += 1
+    if documents and all(answer.stopped in whole for answer in ranking.answers):
+        _check_equal(ranking.answers, plan, X[chosen], budget, ends)
+
+
+def _check_equal(answers, plan, X, budget, ends):
+    """Rows of one request for which nothing failed get what a batch of them gets, to the bit."""
+    table = plan.run(X, qid=np.zeros(len(X), int), budget=budget)
+    for i, answer in enumerate(answers):
+        np.testing.assert_array_equal(answer.score, table.score[i])
+        assert answer.cost == table.cost[i]
+        ends["equal to the batch"] += 1
 
 
 def _check(answer, budget, plan):

@@ -60,9 +60,9 @@ def test_requests_for_one_key_share_one_call(release):
     entered, joined = threading.Event(), []
 
     class Watched(Cache):
-        def ask(self, key, waiter):
+        def ask(self, key, *others):
             joined.append(key)
-            return super().ask(key, waiter)
+            return super().ask(key, *others)
 
     def work(row):
         entered.set()
@@ -104,6 +104,56 @@ def test_a_call_that_its_request_gave_up_still_serves_others(is_async, clock):
         assert runner.predict(("a", 1.0), deadline=0.005).stopped == "deadline"
         assert runner.predict(("a", 2.0)).value == 1.0
     assert len(calls) == 1
+
+
+@pytest.mark.parametrize("deadline", [None, 0.02], ids=["its own time is up", "its request gave up before"])
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_call_that_hangs_does_not_hold_its_key(is_async, deadline, clock):
+    """All later calls for the key joined it, and failed for as long as it hung."""
+    calls = []
+
+    def hangs(row):
+        calls.append(row)
+        return len(calls) == 1
+
+    def plain(row):
+        clock.sleep(3600.0 if hangs(row) else 0.01)
+        return row[1]
+
+    async def later(row):
+        await asyncio.sleep(3600.0 if hangs(row) else 0.01)
+        return row[1]
+
+    cache = Cache(key, ttl=60.0, now=clock.now)
+    made = extractor("x", yields="x", cache=cache, timeout=0.05)(later if is_async else plain)
+
+    async def main():
+        runner = OnDemand(PLAN, [made], clock=clock)
+        first = await runner.apredict(("a", 1.0), deadline=deadline or 10.0)
+        await asyncio.sleep(0.1)
+        second, third = await asyncio.gather(*(runner.apredict(("a", 2.0), deadline=10.0) for _ in range(2)))
+        assert first.stopped == ("deadline" if deadline else "failed:x")
+        assert [second.stopped, third.stopped] == ["answered"] * 2
+        assert second.value == third.value == 2.0
+        if is_async:
+            assert runner.running == 0, "the one that hung was cancelled"
+        await runner.aclose(10.0)
+
+    clock.run(main())
+    assert len(calls) == 2
+    assert not cache._flights
+
+
+def test_a_call_that_fails_late_leaves_those_who_wait_for_the_next():
+    cache, got = Cache(key, ttl=60.0), []
+    first, second = (lambda: True), (lambda: False)
+    assert cache.ask("a", lambda *_: None, first)
+    assert cache.ask("a", lambda *_: None, second), "the first is late"
+    assert not cache.ask("a", lambda *found: got.append(found), second)
+    cache.land("a", None, ValueError("late"), first)
+    assert not got
+    cache.land("a", 1.0, None, second)
+    assert got == [(1.0, None)]
 
 
 def test_failures_are_not_kept():

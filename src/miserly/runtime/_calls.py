@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from asyncio import to_thread
 from collections.abc import Callable
 from time import perf_counter
 from typing import Any
@@ -75,7 +74,7 @@ async def perform_async(
 ) -> list[CallOutcome]:
     """Await an extractor for some rows."""
     began = now()
-    if e.is_shared and (found := await to_thread(fetched, e, arguments)) is not None:
+    if e.is_shared and (found := await _afetched(e, arguments)) is not None:
         return [CallOutcome(found[0], None, now() - began, is_cached=True, paid=0.0)]
     if till is not None and till.serves(e):
         return await till.perform_async(e, arguments, lambda some: _perform_async(e, some, now))
@@ -86,8 +85,8 @@ async def _perform_async(e: Extractor, arguments: Arguments, now: Now) -> list[C
     began = now()
     try:
         results = e.one_each(await e.function(*_together(e, arguments)), len(arguments))
-        if e.is_shared:
-            await to_thread(_share, e, arguments, results)
+        if e.cache is not None and e.is_shared:
+            await e.cache.ashare(e.cache.key(arguments[0][0]), e.fingerprint, results[0])
     except (Exception, SystemExit, KeyboardInterrupt) as error:  # the last two would end the event loop
         return failed(error, arguments, now() - began)
     return _split(results, now() - began)
@@ -111,11 +110,24 @@ def fetched(e: Extractor, arguments: Arguments) -> tuple[Any] | None:
     if e.cache is None or not e.is_shared:
         return None
     try:
-        found = e.cache.fetch(e.cache.key(arguments[0][0]), e.fingerprint)
-        if found is not None:
-            e.read(found[0], range(len(e.yields)))
+        return _readable(e, e.cache.fetch(e.cache.key(arguments[0][0]), e.fingerprint))
     except Exception:
         return None
+
+
+async def _afetched(e: Extractor, arguments: Arguments) -> tuple[Any] | None:
+    """The same on an event loop."""
+    assert e.cache is not None
+    try:
+        return _readable(e, await e.cache.afetch(e.cache.key(arguments[0][0]), e.fingerprint))
+    except Exception:
+        return None
+
+
+def _readable(e: Extractor, found: tuple[Any] | None) -> tuple[Any] | None:
+    """What was found, if the extractor could have given it; an error otherwise."""
+    if found is not None:
+        e.read(found[0], range(len(e.yields)))
     return found
 
 

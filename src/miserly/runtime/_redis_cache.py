@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Generator, Hashable
 from contextlib import suppress
 from secrets import token_hex
 from time import monotonic, sleep
@@ -11,12 +12,14 @@ from typing import Any
 
 import msgspec
 
-from miserly.runtime._cache import Cache
+from miserly.runtime._cache import Cache, IsLate
 from miserly.runtime._pool import Pool
 from miserly.runtime._redis_link import RedisLink
 
 log = logging.getLogger("miserly.runtime")
 PAUSE = 0.005  # seconds between looks for a result that another process computes
+FLIGHT = b":flight"  # after a name: the mark of the call that is being made
+Step = Callable[[], Any] | float  # a question to Redis, or a pause in seconds
 
 
 class RedisCache(Cache):
@@ -41,7 +44,8 @@ class RedisCache(Cache):
     timeout : float, default 0.05
         Seconds that one question may take in all, above 0.
     join : float, default 1.0
-        Seconds that a call waits for the same call of another process, which is then made here too; 0: none waits.
+        Seconds that a call waits for the same call of another process, which is then made here too; 0: none waits. It
+        should be less than the extractor's `timeout`: another process's call that hangs would make this one late.
 
     Examples
     --------
@@ -72,28 +76,46 @@ class RedisCache(Cache):
 
     def fetch(self, key: Hashable, fingerprint: str) -> tuple[Any] | None:
         """Return what any process kept under a key, in a tuple; None if there is nothing that fits."""
-        found = self._read(self._ask(lambda: self._redis.get(self._name_of(key))), fingerprint)
-        if found is not None or not self._join:
-            return found
-        return self._join_other(key, fingerprint)
+        steps, answer = self._look_up(key, fingerprint), None
+        while True:
+            try:
+                step = steps.send(answer)
+            except StopIteration as end:
+                return end.value  # type: ignore[no-any-return]
+            if isinstance(step, float):
+                sleep(step)
+            else:
+                answer = self._ask(step)
 
-    def _join_other(self, key: Hashable, fingerprint: str) -> tuple[Any] | None:
-        """Mark a call as in flight, or wait for the process that did; None: the call is to be made here."""
-        mark, name = token_hex(8), self._name_of(key) + b":flight"
+    async def afetch(self, key: Hashable, fingerprint: str) -> tuple[Any] | None:
+        """Do the same on an event loop."""
+        steps, answer = self._look_up(key, fingerprint), None
+        while True:
+            try:
+                step = steps.send(answer)
+            except StopIteration as end:
+                return end.value  # type: ignore[no-any-return]
+            if isinstance(step, float):
+                await asyncio.sleep(step)
+            else:
+                answer = await self._aask(step)
+
+    def _look_up(self, key: Hashable, fingerprint: str) -> Generator[Step, Any, tuple[Any] | None]:
+        """The questions to Redis, and the pauses between them, that find a result or mark a call as in flight; None: it
+        is to be made here. Another process that marked it is waited for."""
+        name, mark = self._name_of(key), token_hex(8)
+        found = self._read((yield lambda: self._redis.get(name)), fingerprint)
         milliseconds = max(1, round(1e3 * self._join))
         until = monotonic() + self._join
-        while monotonic() < until:
-            is_ours = self._ask(lambda: self._redis.set(name, mark, nx=True, px=milliseconds) or False)
+        while found is None and monotonic() < until:
+            is_ours = yield lambda: self._redis.set(name + FLIGHT, mark, nx=True, px=milliseconds) or False
             if is_ours:
                 self._marks[key] = mark
+            if is_ours is not False:  # None: Redis does not answer
                 return None
-            if is_ours is None:  # Redis does not answer
-                return None
-            sleep(PAUSE)
-            found = self._read(self._ask(lambda: self._redis.get(self._name_of(key))), fingerprint)
-            if found is not None:
-                return found
-        return None
+            yield PAUSE
+            found = self._read((yield lambda: self._redis.get(name)), fingerprint)
+        return found
 
     def _read(self, text: Any, fingerprint: str) -> tuple[Any] | None:
         if text is None:
@@ -106,19 +128,28 @@ class RedisCache(Cache):
 
     def share(self, key: Hashable, fingerprint: str, result: Any) -> None:
         """Keep a result for all."""
+        if (text := self._written(fingerprint, result)) is not None:
+            self._ask(lambda: self._redis.set(self._name_of(key), text, px=max(1, round(1e3 * self.ttl))))
+
+    async def ashare(self, key: Hashable, fingerprint: str, result: Any) -> None:
+        """Do the same on an event loop."""
+        if (text := self._written(fingerprint, result)) is not None:
+            await self._aask(lambda: self._redis.set(self._name_of(key), text, px=max(1, round(1e3 * self.ttl))))
+
+    def _written(self, fingerprint: str, result: Any) -> bytes | None:
+        """A result as it is kept; None if it cannot be."""
         try:
-            text = msgspec.json.encode((fingerprint, _plain(result)))
+            return msgspec.json.encode((fingerprint, _plain(result)))
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             if not self._is_logged:
                 log.warning("Results of %r are not kept in Redis: %s.", self.name, error)
             self._is_logged = True
-            return
-        self._ask(lambda: self._redis.set(self._name_of(key), text, px=max(1, round(1e3 * self.ttl))))
+            return None
 
-    def land(self, key: Hashable, result: Any, error: BaseException | None) -> None:
+    def land(self, key: Hashable, result: Any, error: BaseException | None, is_late: IsLate | None = None) -> None:
         """Give the result to all who joined a call; Redis has it already."""
         with self._lock:
-            waiters = self._flights.pop(key, [])
+            waiters = self._landed(key, error, is_late)
         mark = self._marks.pop(key, None)
         if mark is not None:
             self._pool.submit(lambda: self._unmark(key, mark), lambda _: None)
@@ -128,7 +159,7 @@ class RedisCache(Cache):
     def _unmark(self, key: Hashable, mark: str) -> None:
         """The call has ended: another process that waits for a result that will not come may make it."""
         with suppress(Exception):  # the mark ends by itself
-            name = self._name_of(key) + b":flight"
+            name = self._name_of(key) + FLIGHT
             if self._redis.get(name) == mark.encode():
                 self._redis.delete(name)
 
@@ -141,6 +172,9 @@ class RedisCache(Cache):
 
     def _ask(self, command: Callable[[], Any]) -> Any:
         return self._link.ask(lambda _: command())
+
+    async def _aask(self, command: Callable[[], Any]) -> Any:
+        return await self._link.aask(lambda _: command())
 
 
 def _plain(value: Any) -> Any:

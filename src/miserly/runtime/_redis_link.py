@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -11,6 +13,7 @@ from miserly.runtime._breaker import Breaker
 from miserly.runtime._fork import reset_after_fork
 from miserly.runtime._pool import Pool
 
+Found = tuple[Any, BaseException | None]
 log = logging.getLogger("miserly.runtime")
 CONNECTIONS = 8  # threads that talk to Redis; more requests than that wait, and give up in time
 
@@ -54,20 +57,50 @@ class RedisLink:
         """Return Redis' answer; None if it refuses, and while it does not answer in time."""
         if not self._breaker.allows():
             return None
-        inbox: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
-
-        def work() -> tuple[Any, BaseException | None]:
-            try:
-                return command(self.redis), None
-            except Exception as error:
-                return None, error
-
-        self.pool.submit(work, inbox.put)
+        inbox: SimpleQueue[Found] = SimpleQueue()
+        self.pool.submit(lambda: self._found(command), inbox.put)
         try:
-            answer, error = inbox.get(timeout=self.timeout)
-        except Empty:  # the client's own limit is for each read: an answer that drips would take for ever
-            answer, error = None, TimeoutError(f"no answer within {self.timeout:g} s")
-            self.redis.connection_pool.disconnect()
+            found = inbox.get(timeout=self.timeout)
+        except Empty:
+            found = self._too_late()
+        return self._judged(*found)
+
+    async def aask(self, command: Callable[[Any], Any]) -> Any:
+        """Do the same on an event loop, which goes on meanwhile."""
+        if not self._breaker.allows():
+            return None
+        loop = asyncio.get_running_loop()
+        answered: asyncio.Future[Found] = loop.create_future()
+
+        def arrive(found: Found) -> None:
+            if not answered.done():
+                answered.set_result(found)
+
+        def done(found: Found) -> None:
+            with suppress(RuntimeError):  # the loop was closed meanwhile
+                loop.call_soon_threadsafe(arrive, found)
+
+        self.pool.submit(lambda: self._found(command), done)
+        try:
+            async with asyncio.timeout(self.timeout):
+                found = await answered
+        except TimeoutError:
+            found = self._too_late()
+        return self._judged(*found)
+
+    def _found(self, command: Callable[[Any], Any]) -> Found:
+        try:
+            return command(self.redis), None
+        except Exception as error:
+            return None, error
+
+    def _too_late(self) -> Found:
+        """The client's own limit is for each read: an answer that drips would take for ever."""
+        self.redis.connection_pool.disconnect()
+        return None, TimeoutError(f"no answer within {self.timeout:g} s")
+
+    def _judged(self, answer: Any, error: BaseException | None) -> Any:
+        """The answer, after the breaker has counted how it went."""
         if error is None or isinstance(error, self._refusals):  # it refuses a value of another type: that is an answer
             self._breaker.count(True)
         elif isinstance(error, self._errors):

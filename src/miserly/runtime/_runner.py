@@ -524,10 +524,18 @@ class OnDemand:
 
     def _by_cache(self, cache: Cache, call: PendingCall, done: Deliver, deliver: Deliver) -> Deliver | None:
         """Take the result that is kept, or join the call in flight; if there is neither, return what ends a call."""
+        timeout = math.inf if call.extractor.timeout is None else call.extractor.timeout
+
+        def is_late() -> bool:
+            return call.started is not None and self._now() - call.started > timeout
+
+        def arrive(result: Any, error: BaseException | None) -> None:
+            deliver(call, [CallOutcome(result, error, is_cached=True)])
+
         try:
             key = cache.key(call.sessions[0].row)
             call.started = self._now()  # a call that is joined has begun
-            if not cache.ask(key, lambda result, error: deliver(call, [CallOutcome(result, error, is_cached=True)])):
+            if not cache.ask(key, arrive, is_late):
                 return None
             call.started = None
         except Exception as error:  # the user's key is wrong for this row
@@ -535,7 +543,7 @@ class OnDemand:
             return None
 
         def land(call: PendingCall, outcomes: Sequence[CallOutcome]) -> None:
-            cache.land(key, outcomes[0].result, outcomes[0].error)
+            cache.land(key, outcomes[0].result, outcomes[0].error, is_late)
             done(call, outcomes)
 
         return land

@@ -135,10 +135,16 @@ class Workers:
     def _await(
         self, call: PendingCall, arguments: Arguments, deliver: Deliver, loop: asyncio.AbstractEventLoop
     ) -> None:
+        e = call.extractor
+        limit = None if e.cache is None else e.timeout  # others are cancelled once nobody waits for them
+
         async def work() -> None:
             call.started = self._clock.now()
             try:
-                outcomes = await perform_async(call.extractor, arguments, self._clock.now, self._till)
+                async with asyncio.timeout(limit):
+                    outcomes = await perform_async(e, arguments, self._clock.now, self._till)
+            except TimeoutError:
+                outcomes = failed(TimeoutError(f"no result within {limit:g} s"), arguments, limit or 0.0)
             except asyncio.CancelledError as error:
                 self._finish(call, failed(error, arguments), deliver)  # those who joined it by a cache get it too
                 raise
@@ -153,7 +159,7 @@ class Workers:
             task = loop.create_task(work())
             self._tasks.add(task)
             task.add_done_callback(ended)
-            if call.extractor.cache is None:
+            if e.cache is None:
                 call.cancel = lambda: loop.call_soon_threadsafe(task.cancel) if not loop.is_closed() else None
                 if call.is_abandoned:
                     task.cancel()
