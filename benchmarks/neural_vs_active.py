@@ -89,7 +89,7 @@ def measure(name: str, number: int, method: str, options: argparse.Namespace) ->
     """One area."""
     this = problem(name)
     costs, split = this.shared or this.flat, this.split(number)
-    parts = zip((split.train, split.validation, split.test), (options.rows, MOST_SEEN, MOST_SEEN))
+    parts = zip((split.train, split.validation, split.test), (options.rows, min(options.rows, MOST_SEEN), MOST_SEEN))
     split = Split(*(Part(part.X[:n], part.y[:n]) for part, n in parts))
     with threads(1):
         points, seconds = grown(method, split, costs, options.neural)

@@ -1,6 +1,7 @@
 """Policy plans: the definition, the cost battery, any state of knowledge as a start."""
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -73,6 +74,26 @@ def test_any_state_is_a_start(seed, n_classes, data):
         score, cost, owned = slow_walk(plan, row, math.inf if budget is None else budget, start, barred)
         assert (cost, owned) == (walk.cost, set(asked))
         assert np.allclose(walk.best.score, score, rtol=1e-12, atol=1e-12)
+
+
+@given(SEEDS, st.sampled_from([0, 2, 3]), st.sets(st.sampled_from(["f0", "f1", "f2", "f4", "f5"]), min_size=1))
+@settings(max_examples=30, deadline=None)
+def test_unavailable_features_are_never_known_nor_paid_for(seed, n_classes, away):
+    """The plan answers as one whose rows lack these features and that never bars what others need."""
+    whole, X = random_policy_plan(seed, n_classes, tradeoff=0.0), rows(seed, 4)
+    plan = replace(whole, unavailable=tuple(away))
+    read = [f for f in plan.costs.features if f not in away]
+    wanted = {a for f in read for a in plan.costs.needs[f]}
+    run = plan.run(X)
+    spoilt = X.copy()
+    spoilt[:, [plan.tables.feature_numbers[f] for f in away]] = 77.0
+    assert np.array_equal(plan.run(spoilt).score, run.score)
+    for i, row in enumerate(X):
+        walk = plan.start(given={} if "f0" in away else {"f0": row[0]})
+        assert set(finish(plan, walk, row)) == wanted
+        assert np.array_equal(walk.best.score, run.score[i])
+        assert walk.cost == run.cost[i] == math.fsum(plan.costs.prices[a] for a in wanted)
+    assert plan.start(given=dict.fromkeys(plan.costs.features, 0.0)).cost == 0.0
 
 
 @given(SEEDS)

@@ -105,6 +105,27 @@ def test_learners_that_cannot_miss_a_value_take_the_mean():
     assert without_means.predict(X[:1], budget=2.0).tolist() == [0.0]
 
 
+def test_a_plan_that_cannot_miss_values_never_asks_for_what_is_out_of_reach():
+    """It asked for it, whatever the walk was told at its start."""
+    costs = CostTable.per_feature({"a": 1.0, "b": 5.0, "c": 2.0})
+    nodes = (Node([0], [1.0], passed=1), Node([1], [10.0], passed=2), Node([2], [100.0]))
+    plan = Plan(costs, RawFeatures([0, 1, 2]), nodes, [0.0])
+    assert not plan.can_miss
+    walk = plan.start(without=["b"])
+    walk.supply({"a": 7.0})
+    assert (walk.best.value, walk.stopped, walk.cost) == (7.0, "failed:b", 1.0)
+    assert plan.start(without=["a"]).stopped == "failed:a"
+    known = plan.start(given={"b": 3.0}, without=["b"])
+    known.supply({"a": 7.0})
+    known.supply({"c": 1.0})
+    assert (known.best.value, known.stopped, known.cost) == (137.0, "answered", 3.0)
+    later = plan.start()
+    later.fail("c")
+    later.supply({"a": 7.0})
+    later.supply({"b": 3.0})
+    assert (later.best.value, later.stopped) == (37.0, "failed:c")
+
+
 def test_a_stage_that_would_replace_an_answer_is_taken_whole_or_not_at_all():
     costs = CostTable.per_feature({"a": 1.0, "b": 2.0, "c": 4.0})
     stages = (

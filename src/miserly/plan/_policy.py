@@ -73,7 +73,7 @@ class PolicyPlan(Plan):
     means : None
         Must be None: trees have a way for missing values.
     unavailable : sequence of str, default=()
-        Not read when the policy buys: give `unavailable` to `run`, or `without` to `start`.
+        Features that no row ever knows, and for which nothing is bought.
     shares : array, default=None
         As in `Plan`. Not read by the predictor: unknown values go the way that each split has for missing ones.
     error_costs : array of shape (n_classes, n_classes), default=None
@@ -110,7 +110,7 @@ class PolicyPlan(Plan):
     def _check(self) -> None:
         super()._check()
         refuse_row_prices(self)
-        policy, n_used = self.policy, len(self.used_features)
+        policy, n_used = self.policy, len(self.read_features)
         if policy is None or not isinstance(self.dictionary, Trees) or self.link not in LINKS or len(self.nodes) > 1:
             raise ValueError("A policy plan has a policy and one node of trees.")
         width = len(self.costs.features) + self.n_outputs + (self.link != "identity")
@@ -125,10 +125,17 @@ class PolicyPlan(Plan):
     # ---- what is on offer -----------------------------------------------------------------------------------------
 
     @cached_property
+    def read_features(self) -> tuple[int, ...]:
+        """The columns that the predictor was trained to read: those in use, and unavailable ones."""
+        learners = np.unique(np.concatenate([np.zeros(0, np.int64), *(node.learners for node in self.nodes)]))
+        return tuple(sorted({int(f) for t in learners for f in self.dictionary.features_of(int(t))}))
+
+    @cached_property
     def candidates(self) -> tuple[int, ...]:
-        """The sets of acquisitions that features in use need, as bit sets: what can be bought in one step."""
+        """The sets of acquisitions that features need, as bit sets: what can be bought in one step. One of which all
+        features are unavailable is never on offer."""
         masks = self.costs.feature_masks
-        return tuple(sorted({masks[f] for f in self.used_features} - {0}))
+        return tuple(sorted({masks[f] for f in self.read_features} - {0}))
 
     @cached_property
     def offers(self) -> Offers:

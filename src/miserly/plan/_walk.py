@@ -59,7 +59,7 @@ class Walk:
         purchase, or only what is `owned`, must be among them.
     without : iterable of str, default=()
         Acquisitions that are out of reach: the walk does not ask for them. A plan that cannot miss values (see
-        `Plan.can_miss`) does not read it.
+        `Plan.can_miss`) answers without what it would do after them.
     owned : iterable of str, default=()
         Acquisitions that the row has already, for which nobody pays.
     in_list : bool, default=False
@@ -222,18 +222,18 @@ class Walk:
         """An acquisition is unavailable. Nobody pays for it, and the row goes on with its features missing. A plan that
         cannot (see `can_miss`) answers from the last complete node. `stopped` names it if the row wanted it."""
         plan = self.plan
-        if self.stopped is not None or not (plan.can_miss or acquisition in self.needs):
+        if self.stopped is not None:
             return
         if self._had and plan.tables.acquisition_set([acquisition]) & self._had:
             return
         if acquisition in self.needs:
             self._blame(f"failed:{acquisition}")
+        self._dead |= 1 << plan.tables.acquisition_numbers[acquisition]
         if plan.can_miss:
             self._has_gaps = True
-            self._dead |= 1 << plan.tables.acquisition_numbers[acquisition]
             masks = plan.tables.masks
             self._close(f for f in plan.used_features if masks[f] & self._dead and masks[f] & ~self.owned)
-        else:
+        elif acquisition in self.needs:
             self._leave(self._reason)
         if self.needs:
             self._advance()
@@ -292,6 +292,9 @@ class Walk:
     def _order(self, wanted: int) -> int:
         """What of a set the row orders now: first that whose price is known, which tells the price of the rest."""
         asked = wanted & ~self.account.owned
+        if asked & self._dead:
+            self._blame(f"failed:{self.plan.tables.acquisition_names(asked & self._dead)[0]}")
+            return LEAVES
         if self._prices is not None:
             asked = asked & ~self._prices.unknown or asked
             wrong = asked & self._prices.wrong
@@ -506,7 +509,7 @@ class Walk:
             machines.add_machines_to_row(self._x, self.program.machine, learners, *edges, *kept, row)
         else:
             kernels.add_columns_to_row(self._x, plan.dictionary.columns[learners], *edges, row)  # type: ignore[attr-defined]
-        if self._dead:
+        if self._dead and plan.can_miss:
             self._blame_dead(learners, range(step.first + self._scored, step.first + n_nodes))
         if self.budget < math.inf:
             self._note_answers(range(step.first + self._scored, step.first + n_nodes))
