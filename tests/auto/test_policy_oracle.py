@@ -1,5 +1,6 @@
 """Fitted value iteration against brute force: on a tiny discrete problem the learned policy is the best there is."""
 
+from dataclasses import replace
 from itertools import product
 from types import SimpleNamespace
 
@@ -83,3 +84,21 @@ def test_the_policy_is_as_good_as_the_best_of_all(seed, rate):
     value = (error[policy.end_of_all, np.arange(len(ends))] + rate * graph.prices[policy.end_of_all]).mean()
     best = best_by_brute_force(rows, outputs, rate)
     assert best - 1e-12 <= value <= best + 0.004  # rules are fitted on two thirds of the rows
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("rate", [0.001, 0.01, 0.03])
+def test_policies_of_two_orders_are_the_best_of_all_and_of_one_the_best_set(seed, rate):
+    rows, outputs = problem(seed)
+    graph = graph_of(rows, outputs)
+    error = np.array([(outputs[s].argmax(axis=1) != rows.y) for s in graph.order], float)
+    every = np.arange(len(rows))
+
+    def value(max_rounds):
+        graph.task = replace(graph.task, max_rounds=max_rounds)
+        ends = graph.policy(rate, "error").end_of_all
+        return (error[ends, every] + rate * graph.prices[ends]).mean()
+
+    one_set = (error + rate * graph.prices[:, None]).mean(axis=1).min()
+    assert value(1) == pytest.approx(one_set, abs=0.004)  # rules are fitted on two thirds of the rows
+    assert value(2) == pytest.approx(best_by_brute_force(rows, outputs, rate), abs=0.004)

@@ -13,7 +13,7 @@ import numpy as np
 from miserly._typing import Floats
 from miserly.auto._assemble import assemble
 from miserly.auto._labels import SoftLabels
-from miserly.auto._policy import Decision, StageGraph, StagePolicy
+from miserly.auto._policy import UNLIMITED, Decision, StageGraph, StagePolicy
 from miserly.plan import Plan, Trees, stack_trees
 
 LEAST_VALUES = 10  # distinct values of a column by which rows can be divided
@@ -87,7 +87,8 @@ class Scale:
             member = "subset" if stage.plan.nodes else "constant"
             costs = self.rows.paid(stage.acquired, stage.plan.tables.most_expensive, stage.evaluations)
             policy = _straight_to(state, ends)
-            found.append(TriedPlan(member, self.quality(ends), costs, ends, policy, stage.model))
+            plan = stage.model if self.task.max_rounds is None else self._plan_of([policy])  # the latter in one order
+            found.append(TriedPlan(member, self.quality(ends), costs, ends, policy, plan))
         return found
 
     def policies(self, policies: Sequence[StagePolicy]) -> list[TriedPlan]:
@@ -123,10 +124,11 @@ class Scale:
         return found
 
     def _dividers(self) -> list[int]:
-        """The cheapest columns with enough values to divide rows by."""
+        """The cheapest columns with enough values to divide rows by; no order is spent on it where orders are few."""
         costs, X = self.task.costs, self.rows.X
-        names = costs.features
-        enough = [f for f in range(X.shape[1]) if len(np.unique(X[~np.isnan(X[:, f]), f])) >= LEAST_VALUES]
+        names, masks = costs.features, costs.feature_masks
+        offered = [f for f in range(X.shape[1]) if self.task.max_rounds is None or not masks[f]]
+        enough = [f for f in offered if len(np.unique(X[~np.isnan(X[:, f]), f])) >= LEAST_VALUES]
         ranked = sorted(enough, key=lambda f: (costs.price([names[f]]), -len(np.unique(X[:, f])), f))
         return ranked[:1]
 
@@ -211,8 +213,9 @@ def _slope(a: TriedPlan, b: TriedPlan) -> float:
 
 def _straight_to(state: int, ends: np.ndarray) -> StagePolicy:
     """The policy of one stage for all rows."""
-    decisions = {0: Decision(False)} if state == 0 else {0: Decision(True, (state,)), state: Decision(False)}
-    return StagePolicy(math.nan, decisions, ends, ends, ends)
+    start, end = (UNLIMITED, 0), (UNLIMITED, state)
+    decisions = {start: Decision(True, (end,)), end: Decision(False)}  # the same place where nothing is bought
+    return StagePolicy(math.nan, start, decisions, ends, ends, ends)
 
 
 def _curve(costs: Sequence[float], qualities: Sequence[float]) -> Callable[[float], float]:

@@ -41,6 +41,7 @@ class _AutoMiser(PlanEstimator):
         "time_limit": [constraints.positive(), None],
         "metric": [str, Metric],
         "random_state": ["random_state"],
+        "max_rounds": [constraints.at_least(1), None],
     }
     frontier_: Frontier
     metric_: Metric
@@ -51,11 +52,13 @@ class _AutoMiser(PlanEstimator):
         time_limit: float | None = 60,
         metric: str | Metric = "auto",
         random_state: Any = 0,
+        max_rounds: int | None = None,
     ) -> None:
         self.costs = costs
         self.time_limit = time_limit
         self.metric = metric
         self.random_state = random_state
+        self.max_rounds = max_rounds
 
     def _fit_rows(
         self,
@@ -118,7 +121,7 @@ class _AutoMiser(PlanEstimator):
                 held = replace(held, prices=RowPrices(costs).matrix(held.X))
         if held is not None and train.mistakes is not None and matrix is not None:
             held = replace(held, mistakes=matrix[held.y.astype(np.intp)])
-        return Task(self._kind, train, held, classes, costs, self.metric_, seed, matrix)
+        return Task(self._kind, train, held, classes, costs, self.metric_, seed, matrix, self.max_rounds)
 
     def _error_costs(self, classes: np.ndarray | None, y: Floats, each_row: Any) -> tuple[Floats | None, Floats | None]:
         """What predictions cost, checked, by class and, if it was given, for each row; None without classes or
@@ -250,6 +253,9 @@ class AutoMiserClassifier(PlanClassifier, _AutoMiser):
         order of the labels. With it every model predicts the class with the least expected cost, the frontier is
         measured by the mean cost of mistakes (unless a metric is given), and the best model is that with the least
         total of tests and mistakes.
+    max_rounds : int or None, default=None
+        The most orders that a row may make, such as visits. What is ordered together counts once, so which tests belong
+        together is learned.
 
     Attributes
     ----------
@@ -300,8 +306,9 @@ class AutoMiserClassifier(PlanClassifier, _AutoMiser):
         metric: str | Metric = "auto",
         random_state: Any = 0,
         error_costs: Any = None,
+        max_rounds: int | None = None,
     ) -> None:
-        super().__init__(costs, time_limit, metric, random_state)
+        super().__init__(costs, time_limit, metric, random_state, max_rounds)
         self.error_costs = error_costs
 
     def fit(
@@ -393,6 +400,9 @@ class AutoMiserRegressor(PlanRegressor, _AutoMiser):
         What "better" means on the frontier. "auto": mean squared error.
     random_state : int, RandomState instance or None, default=0
         Divides the rows into folds.
+    max_rounds : int or None, default=None
+        The most orders that a row may make, such as visits. What is ordered together counts once, so which tests belong
+        together is learned.
 
     Attributes
     ----------
@@ -500,6 +510,9 @@ class AutoMiserRanker(PlanRegressor, _AutoMiser):
         What "better" means on the frontier. "auto": NDCG@5.
     random_state : int, RandomState instance or None, default=0
         Divides the rows into folds.
+    max_rounds : int or None, default=None
+        The most orders that a row may make, such as visits. What is ordered together counts once, so which tests belong
+        together is learned.
 
     Attributes
     ----------

@@ -17,6 +17,7 @@ from miserly.plan import EXIT, Gate, Plan, cascade
 
 KEPT = (6, 10, 16)  # documents of a list that go on
 ABOVE = 1e6  # more than scores differ: documents of a later stage stand above all others
+LONGEST = 3  # models in a cascade
 MOST_SINGLES, MOST_PAIRS = 24, 16  # that get a second, and a third stage
 
 
@@ -30,12 +31,12 @@ class _Chain:
 
 def list_candidates(scale: Scale, clock: TimeLimit) -> list[TriedPlan]:
     """Single models and their prefixes, and cascades of two and of three of them with gates by rank."""
-    lists = _Lists(scale)
+    lists, most_rounds = _Lists(scale), scale.task.max_rounds or LONGEST
     stages = scale.graph.stages.values()
     chains = [_Chain((m,)) for stage in stages for m in (stage, *stage.prefixes)]
     found = [(chain, lists.candidate(chain)) for chain in chains]
     if len(np.unique(scale.rows.qid)) > 1:
-        for n_best in (MOST_SINGLES, MOST_PAIRS):
+        for n_best in (MOST_SINGLES, MOST_PAIRS)[: most_rounds - 1]:
             best = {id(c) for c in _thinned(pareto([c for _, c in found]), n_best)}
             starts = [chain for chain, c in found if id(c) in best and chain.models[0].plan.nodes]
             ends = [
@@ -88,7 +89,7 @@ class _Lists:
             costs[inside] = rows.paid(bought, self.price(bought) + evaluated, evaluated)[inside]
         quality = self.scale.task.quality(self.scale.rows, score[:, None])
         quality = quality if math.isfinite(quality) else -math.inf
-        plan = partial(_plan_of, chain)
+        plan = partial(_plan_of, chain, self.scale.task.max_rounds is not None)
         member = "cascade" if others else "subset" if first.plan.nodes else "constant"
         return TriedPlan(member, quality, costs, np.zeros(len(score), np.intp), None, plan)
 
@@ -104,13 +105,13 @@ class _Lists:
         return passed
 
 
-def _plan_of(chain: _Chain, of_fold: bool) -> Plan:
-    return _gated([model.model(of_fold) for model in chain.models], chain.kept)
+def _plan_of(chain: _Chain, in_one_order: bool, of_fold: bool) -> Plan:
+    return _gated([model.model(of_fold) for model in chain.models], chain.kept, in_one_order)
 
 
-def _gated(plans: Sequence[Plan], kept: Sequence[int]) -> Plan:
+def _gated(plans: Sequence[Plan], kept: Sequence[int], in_one_order: bool) -> Plan:
     """The stages one after another, with gates by rank between them; later stages stand higher."""
-    if len(plans) == 1:
+    if len(plans) == 1 and (not in_one_order or not plans[0].nodes):
         return plans[0]
     joined = cascade(plans)
     nodes = [replace(node, tier=tier) for tier, node in enumerate(joined.nodes)]

@@ -4,6 +4,8 @@ A state is a set of acquisitions with the stage fitted on it; a row may stop the
 from the largest sets, the loss saved by going on, less λ · price, is regressed on what is known at the state (owned
 columns, and how sure the present prediction is). Losses are those of out-of-fold predictions, and a rule decides for
 rows that it was not fitted on, so that the value of a state is that of its rules on new rows.
+Where the orders of a row are limited, a place is a state with the orders that are left, and one order may go to any
+larger set: which tests are ordered together is learned.
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ N_PARTS = 3  # a rule is the mean of this many trees, each fitted on the rows of
 MOST_COLUMNS = 12  # of the data, that a rule may look at: those that its stage uses most
 MOST_WAYS = 4  # from one state: half of them lead to the least loss, half to the most gain for the price
 MOST_ROWS = 20_000  # that rules learn from
+UNLIMITED = -1  # orders
+Place = tuple[int, int]  # the orders that are left, and the state
 
 
 @dataclass(frozen=True)
@@ -42,21 +46,22 @@ class Rule:
 
 @dataclass(frozen=True)
 class Decision:
-    """What happens at a state: `go` is a rule, or the same for all rows; then `choosers[j]` takes `ways[j]` for rows
+    """What happens at a place: `go` is a rule, or the same for all rows; then `choosers[j]` takes `ways[j]` for rows
     that pass it, and the last way is for the others."""
 
     go: Rule | bool
-    ways: tuple[int, ...] = ()
+    ways: tuple[Place, ...] = ()
     choosers: tuple[Rule, ...] = ()
 
 
 @dataclass(frozen=True)
 class StagePolicy:
-    """Decisions at a rate, and where each row ends (numbers of `StageGraph.order`): by rules that have not seen it, by
-    the rules of all parts, and for held-out rows."""
+    """Decisions at a rate, from a place on, and where each row ends (numbers of `StageGraph.order`): by rules that have
+    not seen it, by the rules of all parts, and for held-out rows."""
 
     rate: float
-    decisions: dict[int, Decision]
+    start: Place
+    decisions: dict[Place, Decision]
     end: np.ndarray
     end_of_all: np.ndarray
     end_of_held: np.ndarray | None
@@ -139,22 +144,44 @@ class StageGraph:
         """The decisions at every state for one rate, found backwards."""
         task, n = self.task, len(self.rows)
         n_held = 0 if task.held is None else len(task.held)
-        value: dict[int, Floats] = {}
-        ends: dict[int, list[np.ndarray]] = {}
-        decisions: dict[int, Decision] = {}
-        paid = self.paid_by_rows
-        for state in reversed(self.order):
-            own = paid[self.number[state]]
-            here = self.labels.row_loss(self.stages[state].oof[self.rows], loss)
+        value: dict[Place, Floats] = {}
+        ends: dict[Place, list[np.ndarray]] = {}
+        decisions: dict[Place, Decision] = {}
+        losses = {s: self.labels.row_loss(self.stages[s].oof[self.rows], loss) for s in self.order}
+        places = self._places()
+        for place in places:
+            state, here = place[1], losses[place[1]]
             stop = [np.full(size, self.number[state]) for size in (n, n, n_held)]
-            ways = [(s, value[s] + rate * (paid[self.number[s]] - own)) for s in self.ways[state]]
+            ways = [(to, value[to] + rate * self._extra(state, to[1])) for to in self._onward(place)]
             ways = [way for way in ways if way[1].min() < here.max()]
+            if task.max_rounds is not None:
+                ways = sorted(ways, key=lambda way: float(way[1].mean()))[:MOST_WAYS]
             if not ways:
-                value[state], ends[state], decisions[state] = here, stop, Decision(False)
+                value[place], ends[place], decisions[place] = here, stop, Decision(False)
                 continue
-            value[state], ends[state], decisions[state] = self._decide(state, here, stop, ways, ends)
-        held = None if task.held is None else ends[0][2]
-        return StagePolicy(rate, decisions, ends[0][0], ends[0][1], held)
+            value[place], ends[place], decisions[place] = self._decide(state, here, stop, ways, ends)
+        start = places[-1]
+        held = None if task.held is None else ends[start][2]
+        return StagePolicy(rate, start, decisions, ends[start][0], ends[start][1], held)
+
+    def _places(self) -> list[Place]:
+        """All places, so that each comes after those that it leads to; the last is where rows start."""
+        states, rounds = self.order[::-1], self.task.max_rounds
+        if rounds is None:
+            return [(UNLIMITED, s) for s in states]
+        return [*((left, s) for left in range(rounds) for s in states if s), (rounds, 0)]
+
+    def _onward(self, place: Place) -> list[Place]:
+        """Where one order may lead from a place."""
+        left, state = place
+        if left == UNLIMITED:
+            return [(UNLIMITED, s) for s in self.ways[state]]
+        return [(left - 1, s) for s in self.order if left and s != state and not state & ~s]
+
+    def _extra(self, state: int, to: int) -> Floats:
+        """What rows pay for going on from a state to a larger one."""
+        extra: Floats = self.paid_by_rows[self.number[to]] - self.paid_by_rows[self.number[state]]
+        return extra
 
     @cached_property
     def labels(self) -> SoftLabels:
@@ -172,8 +199,8 @@ class StageGraph:
         state: int,
         here: Floats,
         stop: list[np.ndarray],
-        ways: Sequence[tuple[int, Floats]],
-        ends: dict[int, list[np.ndarray]],
+        ways: Sequence[tuple[Place, Floats]],
+        ends: dict[Place, list[np.ndarray]],
     ) -> tuple[Floats, list[np.ndarray], Decision]:
         """Which way is best for whom, then who goes at all; a rule is kept only where it beats the better constant on
         rows that it has not seen."""

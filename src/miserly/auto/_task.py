@@ -63,7 +63,7 @@ class Task:
     """A problem in the form that all members of the portfolio use.
 
     `train` are the rows to learn from; `held` are validation rows of the user, if there are any: then models are chosen
-    on them, otherwise on out-of-fold scores of `train`.
+    on them, otherwise on out-of-fold scores of `train`. `max_rounds` are the orders that a row may make.
     """
 
     kind: Kind
@@ -74,6 +74,7 @@ class Task:
     metric: Metric
     seed: int
     error_costs: Floats | None = None
+    max_rounds: int | None = None
 
     @cached_property
     def folds(self) -> list[tuple[np.ndarray, np.ndarray]]:
