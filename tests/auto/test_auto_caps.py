@@ -1,5 +1,7 @@
 """A cap for each row: it holds, what is free counts, and a plan that is too expensive is not useless."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
@@ -43,7 +45,7 @@ def test_caps_hold_and_more_is_not_worse(fitted):
         assert fitted.predict_cost(X, budget=cap).max() <= cap
         found.append(auc(fitted, X, y, cap))
     assert found[0] > 0.55  # age alone
-    assert all(b > a - 0.02 for a, b in zip(found, found[1:]))
+    assert all(b > a - 0.02 for a, b in pairwise(found))
     assert auc(fitted, X, y, 5.0) > least - 0.01
 
 

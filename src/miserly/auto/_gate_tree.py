@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from miserly._typing import Floats
+from miserly.kernels import gates
 
 N_BINS = 32
 MOST_LEAVES = 10
@@ -43,7 +44,7 @@ class Inputs:
 
 
 def _encode(values: Floats, cuts: Sequence[Floats]) -> np.ndarray:
-    codes = np.zeros(values.shape, np.intp)
+    codes = np.zeros(values.shape, np.int64)
     for j, (column, middle) in enumerate(zip(values.T, cuts)):
         codes[:, j] = np.where(np.isnan(column), 0, np.searchsorted(middle, column))
     return codes
@@ -51,75 +52,37 @@ def _encode(values: Floats, cuts: Sequence[Floats]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class GateTree:
-    """A grown tree: for each node its value and, where it is split, the column, the cut and the left child."""
+    """A grown tree: for each node its value and, where it is split, the column (-1 elsewhere), the last bin that goes
+    left, and the left child; the right child is the next."""
 
-    nodes: tuple[dict[str, float], ...]
+    column: np.ndarray
+    cut: np.ndarray
+    left: np.ndarray
+    value: Floats
 
     def predict(self, codes: np.ndarray) -> Floats:
         """The tree's value for rows in bins."""
-        at = np.zeros(len(codes), np.intp)
-        for k, node in enumerate(self.nodes):
-            if "left" in node:
-                here = np.flatnonzero(at == k)
-                at[here] = int(node["left"]) + (codes[here, int(node["column"])] > node["cut"])
-        return np.array([node["value"] for node in self.nodes])[at]
+        out = np.empty(len(codes))
+        gates.gate_values(codes, self.column, self.cut, self.left, self.value, out)
+        return out
 
     def table(self, inputs: Inputs, weight: float) -> dict[str, np.ndarray]:
         """The tree as a plan keeps it, its values times a weight."""
-        n = len(self.nodes)
+        n = len(self.value)
         table = {
             "feature": np.zeros(n, np.int32),
             "threshold": np.full(n, np.inf),
             "left": np.arange(n, dtype=np.int32),
             "missing_right": np.zeros(n, bool),
-            "value": weight * np.array([node["value"] for node in self.nodes]),
+            "value": weight * self.value,
         }
-        for k, node in enumerate(self.nodes):
-            if "left" in node:
-                column = int(node["column"])
-                table["feature"][k] = inputs.numbers[column]
-                table["threshold"][k] = inputs.cuts[column][int(node["cut"])]
-                table["left"][k] = int(node["left"])
+        for k in np.flatnonzero(self.column >= 0):
+            table["feature"][k] = inputs.numbers[self.column[k]]
+            table["threshold"][k] = inputs.cuts[self.column[k]][self.cut[k]]
+            table["left"][k] = self.left[k]
         return table
 
 
 def grow(inputs: Inputs, target: Floats, rows: np.ndarray, least_rows: int) -> GateTree:
     """A tree for the target of some rows."""
-    n_columns = inputs.codes.shape[1]
-    offset = np.arange(n_columns) * N_BINS
-    places = inputs.codes[rows] + offset
-    y = target[rows]
-    mean = float(y.mean()) if len(y) else 0.0
-    nodes: list[dict[str, float]] = [{"value": mean}]
-    open_leaves = {0: (np.arange(len(rows)), _best_split(places, y, n_columns, least_rows))}
-    while len(open_leaves) < MOST_LEAVES:
-        at = max(open_leaves, key=lambda k: open_leaves[k][1][0])
-        members, (gain, column, cut) = open_leaves[at]
-        if gain <= 0:
-            break
-        del open_leaves[at]
-        right = places[members, column] - offset[column] > cut
-        nodes[at] |= {"column": column, "cut": cut, "left": len(nodes)}
-        for part in (members[~right], members[right]):
-            value = (y[part].sum() + SHRINK * nodes[at]["value"]) / (len(part) + SHRINK)
-            open_leaves[len(nodes)] = (part, _best_split(places[part], y[part], n_columns, least_rows))
-            nodes.append({"value": float(value)})
-    return GateTree(tuple(nodes))
-
-
-def _best_split(places: np.ndarray, y: Floats, n_columns: int, least_rows: int) -> tuple[float, int, int]:
-    """The gain, the column and the cut of the split that explains most; a gain of 0 where there is none."""
-    n = len(y)
-    if n < 2 * least_rows or n_columns == 0:
-        return 0.0, -1, -1
-    flat = places.ravel()
-    counts = np.bincount(flat, minlength=n_columns * N_BINS).reshape(n_columns, N_BINS)
-    centred = y - y.mean()
-    sums = np.bincount(flat, np.repeat(centred, n_columns), minlength=n_columns * N_BINS).reshape(n_columns, N_BINS)
-    left_n, left = np.cumsum(counts, axis=1)[:, :-1], np.cumsum(sums, axis=1)[:, :-1]
-    right_n = n - left_n
-    allowed = (left_n >= least_rows) & (right_n >= least_rows)
-    gains = np.where(allowed, left**2 / np.maximum(left_n, 1) + left**2 / np.maximum(right_n, 1), 0.0)
-    best = int(np.argmax(gains))
-    gain = float(gains.flat[best])
-    return (gain if gain > 1e-12 * n else 0.0), best // (N_BINS - 1), best % (N_BINS - 1)
+    return GateTree(*gates.grow_gate(inputs.codes, target, rows, MOST_LEAVES, least_rows, SHRINK))
