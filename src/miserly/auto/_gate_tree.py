@@ -52,7 +52,7 @@ def _encode(values: Floats, cuts: Sequence[Floats]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class GateTree:
-    """A grown tree: for each node its value and, where it is split, the column (-1 elsewhere), the last bin that goes
+    """A grown tree: for each node its value and, where it is split, the column (-1 in a leaf), the last bin that goes
     left, and the left child; the right child is the next."""
 
     column: np.ndarray
