@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from miserly.estimators.afr._nested_svm import NestedSVM
+from miserly.estimators.afr._nested_svm import NestedSVM, SVMState
 from miserly.solvers import newton_svm
 from oracles.linear import svm_gradient
 from oracles.nested_svm import literal_slope, outer_loss
@@ -77,7 +77,7 @@ def test_the_answer_stays_exact_while_columns_come_change_and_go(seed, C):
         if what < 0.2:
             svm.add(rng.normal(size=N_ROWS))
         elif what < 0.3 and svm.n_dims > 1:
-            svm.keep(int(rng.integers(1, svm.n_dims)))
+            svm.restore(SVMState(int(rng.integers(1, svm.n_dims)), svm.penalty))
         elif what < 0.4:
             svm.penalty = C * rng.uniform(0.5, 2.0)
         else:

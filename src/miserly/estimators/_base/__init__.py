@@ -1,6 +1,6 @@
 """What every estimator shares: the contract, its parameters' constraints, dictionaries of learners, categories."""
 
-from miserly.estimators._base._anytime import Anytime, FallingTradeoff
+from miserly.estimators._base._anytime import Anytime, falling_tradeoffs
 from miserly.estimators._base._base import (
     PlanClassifier,
     PlanEstimator,
@@ -24,7 +24,6 @@ __all__ = [
     "FIRST_ROWS",
     "Anytime",
     "ClassTarget",
-    "FallingTradeoff",
     "GraphEstimator",
     "HeldOutRows",
     "KernelClassifier",
@@ -45,6 +44,7 @@ __all__ = [
     "check_numbers",
     "dense_blocks",
     "dense_rows",
+    "falling_tradeoffs",
     "find_categories",
     "order_of_columns",
     "row_weights",

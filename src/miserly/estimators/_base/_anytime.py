@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -15,25 +16,24 @@ from miserly.plan import Plan
 EXPENSIVE = 0.1  # of what is spent: where evaluating the trees of a level costs more, they are not replaced
 
 
-@dataclass(frozen=True)
-class FallingTradeoff:
-    """λ on its way down: halved where a level starts from nothing, divided by √2 where it continues the one before.
+def falling_tradeoffs(
+    first: float,
+    evaluation_and_spent: Callable[[], tuple[float, float]],
+    levels: float = math.inf,
+    above: float = -math.inf,
+) -> Iterator[tuple[float, bool]]:
+    """λ on its way down, each with whether its level continues the one before instead of replacing its trees.
 
-    `halvings` counts how often it was halved, or half as much.
+    It is halved after a level that starts from nothing, and divided by √2, which counts as half a level, after one that
+    continues. `evaluation_and_spent` says before each level what evaluating its trees costs, and what is spent so far.
     """
-
-    value: float
-    halvings: float = 0.0
-
-    @staticmethod
-    def continues(evaluation: float, spent: float) -> bool:
-        """Whether evaluating the trees of a level costs too much of what is spent to replace them."""
-        return evaluation > EXPENSIVE * spent
-
-    def lower(self, continues: bool) -> FallingTradeoff:
-        """The next λ."""
+    value, halvings = first, 0.0
+    while halvings < levels and value > above:
+        evaluation, spent = evaluation_and_spent()
+        continues = evaluation > EXPENSIVE * spent
+        yield value, continues
         step = 0.5 if continues else 1.0
-        return FallingTradeoff(self.value / 2.0**step, self.halvings + step)
+        value, halvings = value / 2.0**step, halvings + step
 
 
 class Anytime(PlanEstimator):

@@ -13,7 +13,7 @@ one dimension, then λ falls by √2.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -35,8 +35,8 @@ from miserly.boosting import (
     boost,
 )
 from miserly.costs import CostTable, set_bits, total_price
-from miserly.estimators._base import Anytime, FallingTradeoff, PlanClassifier, check_eval_set, constraints
-from miserly.estimators.afr._nested_svm import NestedSVM
+from miserly.estimators._base import Anytime, PlanClassifier, check_eval_set, constraints, falling_tradeoffs
+from miserly.estimators.afr._nested_svm import NestedSVM, SVMState
 from miserly.kernels.threads import threads
 from miserly.plan import EXIT, Node, Plan, stack_trees
 from miserly.solvers import Inside, blas_threads, minimise, platt
@@ -63,27 +63,26 @@ class AFRStage:
     offset: float
 
 
+@dataclass(frozen=True)
 class _Hinge:
-    """The loss of each dimension's first tree: ½μ max(0, 1 − yf)². `step` is what the last tree added to f."""
+    """The loss of each dimension's first tree: ½μ max(0, 1 − yf)²."""
 
-    n_outputs = 1
-
-    def __init__(self, y: Floats, weights: Floats, score: Floats | None) -> None:
-        self.y, self.weights, self.step = y, weights, np.zeros(len(y))
-        self.score = np.full(len(y), float(np.average(y, weights=weights))) if score is None else score
+    y: Floats
+    weights: Floats
+    n_outputs: ClassVar[int] = 1
 
     def constant(self, y: np.ndarray, weight: Any = None) -> np.ndarray:
-        return self.score[:1]
+        return np.array([float(np.average(self.y, weights=self.weights))])
 
     def gradients(self, y: np.ndarray, score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         slack = np.maximum(0.0, 1.0 - self.y * score)
         return self.weights * self.y * slack, self.weights * (slack > 0)
 
     def value(self, y: np.ndarray, score: np.ndarray, weight: Any = None) -> float:
-        self.step, self.score = score[0] - self.score, score[0].copy()
-        return 0.5 * float(np.mean(self.weights * np.maximum(0.0, 1.0 - self.y * self.score) ** 2))
+        return 0.5 * float(np.mean(self.weights * np.maximum(0.0, 1.0 - self.y * score[0]) ** 2))
 
 
+@dataclass(frozen=True)
 class _SoftErrors:
     """AFR's loss as a function of one dimension, in units of the score.
 
@@ -91,39 +90,51 @@ class _SoftErrors:
     given with it, the mean one of the validation rows' loss, makes a step a part of what a row's score must move.
     """
 
-    n_outputs = 1
-
-    def __init__(self, svm: NestedSVM, s: int) -> None:
-        self.svm, self.s = svm, s
+    svm: NestedSVM
+    s: int
+    n_outputs: ClassVar[int] = 1
 
     def constant(self, y: np.ndarray, weight: Any = None) -> np.ndarray:
         return np.zeros(1)
 
     def gradients(self, y: np.ndarray, score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        svm, size = self.svm, abs(float(self.svm.w[self.s]))
+        svm = self._svm_at(score)
+        size = abs(float(svm.w[self.s]))
         soft = svm.soft_errors(svm.valid)
         curve = svm.a**2 * size * float(np.mean(soft * (1.0 - soft))) if len(soft) else 0.0
         slope = svm.slope(self.s)
         return -slope[None] / size if size else np.zeros_like(score), np.full_like(score, curve)
 
     def value(self, y: np.ndarray, score: np.ndarray, weight: Any = None) -> float:
+        return self._svm_at(score).loss()
+
+    def _svm_at(self, score: np.ndarray) -> NestedSVM:
+        """The SVM's minimum where the dimension has these values."""
         self.svm.change(self.s, score[0])
-        return self.svm.loss()
+        return self.svm
+
+
+@dataclass(frozen=True)
+class _MachineState:
+    """The trees under one class's SVM, by number and by the dimension they belong to.
+
+    `score` is what the miser's trees that go on have come to, for T and V; `changed` says whether anything has been
+    added since the last stage.
+    """
+
+    trees: tuple[int, ...] = ()
+    dims: tuple[int, ...] = ()
+    score: Floats | None = None
+    changed: bool = False
 
 
 @dataclass
 class _Machine:
-    """One class against the rest: its SVM and the trees under it, by number and by the dimension they belong to.
-
-    `score` is what the miser's trees that go on have come to, for T and V.
-    """
+    """One class against the rest: its SVM and what is under it. It is idle when its last level was taken back."""
 
     output: int
     svm: NestedSVM
-    trees: list[int] = field(default_factory=list)
-    dims: list[int] = field(default_factory=list)
-    score: Floats | None = None
-    changed: bool = False
+    state: _MachineState = _MachineState()
     idle: bool = False
 
     @property
@@ -152,22 +163,26 @@ class _Machine:
         enough = len(svm.y) - svm.n_seen >= ENOUGH_TO_CALIBRATE
         rest = self.held_out if enough else slice(svm.n_train % len(svm.y), None)
         scale, offset = platt(svm.phi[rest] @ w + b, svm.y[rest] > 0, svm.weights[rest])
-        trees, dims = np.array(self.trees, np.int32), np.array(self.dims)
+        trees, dims = np.array(self.state.trees, np.int32), np.array(self.state.dims)
         return AFRStage(self.output, trees, dims, w, b, svm.penalty, scale, offset)
 
 
 @dataclass(frozen=True)
-class _Snapshot:
-    """The state of one class's machine, and of what all share, before a level."""
+class _Grown:
+    """What all classes share: the trees, the stages, and how many trees there were at the last stage."""
 
-    n_dims: int
-    n_trees: int
-    penalty: float
-    score: Floats | None
-    changed: bool
-    n_tables: int
-    n_stages: int
-    n_stored: int
+    tables: tuple[Table, ...] = ()
+    stages: tuple[AFRStage, ...] = ()
+    n_stored: int = 0
+
+
+@dataclass(frozen=True)
+class _Snapshot:
+    """All that a level of one class may change."""
+
+    machine: _MachineState
+    svm: SVMState
+    grown: _Grown
 
 
 class _AFRGrowth:
@@ -178,10 +193,9 @@ class _AFRGrowth:
     ) -> None:
         self.model, self.machines, self.binned, self.held_out, self.costs = model, machines, binned, held_out, costs
         self.limits = TreeLimits(model.max_depth, None, model.min_samples_leaf)
-        self.tables: list[Table] = []
-        self.stages: list[AFRStage] = []
+        self.grown = _Grown()
         self.trace: list[tuple[float, ...]] = []
-        self.evaluation, self.n_stored = float(np.max(costs.evaluation, initial=0.0)), 0
+        self.evaluation = float(np.max(costs.evaluation, initial=0.0))
         self.pricing = ModelPricing(costs, 0.0)
         self.cheapest = min((p for p in costs.price_list if p > 0), default=1.0)
         self.goes_on, self.n_rounds = False, model.n_dims
@@ -189,28 +203,26 @@ class _AFRGrowth:
     def run(self) -> None:
         """λ falls until all levels are done or nothing is left to buy and to improve."""
         first = self._first_tradeoff() if self.model.tradeoff0 is None else float(self.model.tradeoff0)
-        tradeoff = FallingTradeoff(first)
-        while tradeoff.halvings < self.model.n_levels:
-            self.goes_on = tradeoff.continues(*self._evaluation_and_spent())
-            self.n_rounds = math.ceil((0.5 if self.goes_on else 1.0) * self.model.n_dims)
-            while self._leaps(tradeoff.value) and self._fill(tradeoff.value):
+        for lam, goes_on in falling_tradeoffs(first, self._evaluation_and_spent, self.model.n_levels):
+            self.goes_on = goes_on
+            self.n_rounds = math.ceil((0.5 if goes_on else 1.0) * self.model.n_dims)
+            while self._leaps(lam) and self._fill(lam):
                 pass
-            self._levels(tradeoff.value)
-            nothing_left = tradeoff.value == 0.0 or self.pricing.owned.all()
+            self._levels(lam, self.binned)
+            nothing_left = lam == 0.0 or self.pricing.owned.all()
             if all(machine.idle for machine in self.machines) and nothing_left:
                 break
-            tradeoff = tradeoff.lower(self.goes_on)
         self.store()
 
     def _evaluation_and_spent(self) -> tuple[float, float]:
         """What evaluating the trees of a level costs, and what is spent so far."""
         n_trees = len(self.machines) * self.model.n_dims * (1 + self.model.n_trees_per_dim)
-        return self.evaluation * n_trees, self._spent(self.pricing) + self.evaluation * len(self.tables)
+        return self.evaluation * n_trees, self._spent(self.pricing) + self.evaluation * len(self.grown.tables)
 
-    def _levels(self, lam: float) -> None:
+    def _levels(self, lam: float, data: BinnedData) -> None:
         self.pricing = self._pricing_at(lam)
         for machine in self.machines:
-            self._level(machine)
+            self._level(machine, data)
         if self.pricing.evaluation:
             self.store()
 
@@ -226,114 +238,106 @@ class _AFRGrowth:
     def _leaps(self, lam: float) -> bool:
         """Whether the first trees of a level would multiply what is spent, so that budgets between get nothing."""
         spent = self._spent(self.pricing)
-        return bool(spent) and self._bought_at(lam) > MOST_RISE * spent
+        return bool(spent) and self._bought_at(lam, self.binned) > MOST_RISE * spent
 
-    def _bought_at(self, lam: float) -> float:
+    def _bought_at(self, lam: float, data: BinnedData) -> float:
         """What all that is owned costs after the first trees of a level."""
         pricing = self._pricing_at(lam)
         for machine in self.machines:
-            self._start(machine, self.n_rounds, pricing)
+            self._start(machine, data, self.n_rounds, pricing)
         return self._spent(pricing)
 
     def _fill(self, lam: float) -> bool:
         """A level with the features that leave no gap, at the first λ, down to a small part, at which one pays."""
-        everything, spent = self.binned, self._spent(self.pricing)
-        self.binned = self._within_reach()
+        data, spent = self._within_reach(self.binned), self._spent(self.pricing)
         for halves in range(MOST_HALVES):
-            if self._bought_at(lam / 2.0**halves) > spent:
-                self._levels(lam / 2.0**halves)
+            if self._bought_at(lam / 2.0**halves, data) > spent:
+                self._levels(lam / 2.0**halves, data)
                 break
-        self.binned = everything
         return self._spent(self.pricing) > spent
 
-    def _within_reach(self) -> BinnedData:
+    def _within_reach(self, data: BinnedData) -> BinnedData:
         """The data with those features that do not multiply what is spent; with all before the first purchase."""
         spent = self._spent(self.pricing)
         if not spent:
-            return self.binned
+            return data
         missing = np.array(self.costs.price_list) * ~self.pricing.owned
         prices = [math.fsum(missing[a] for a in set_bits(mask)) for mask in self.costs.feature_masks]
         usable = np.array(prices) <= (MOST_RISE - 1.0) * spent
-        return replace(self.binned, n_bins=np.where(usable, self.binned.n_bins, 0))
+        return replace(data, n_bins=np.where(usable, data.n_bins, 0))
 
     def _first_tradeoff(self) -> float:
         """The largest λ, by halves from where nothing can pay, at which the first tree of some class pays."""
         lam, least = 1.0 / self.cheapest, 1e-12 / max(*self.costs.price_list, self.cheapest)
         while lam > least:
-            if any(self._start(machine, 1, self._pricing_at(lam)).rounds for machine in self.machines):
+            if any(self._start(machine, self.binned, 1, self._pricing_at(lam)).rounds for machine in self.machines):
                 break
             lam /= 2.0
         return lam if any(self.costs.price_list) else 0.0
 
-    def _level(self, machine: _Machine) -> None:
+    def _level(self, machine: _Machine, data: BinnedData) -> None:
         """More dimensions at the present λ; taken back if they bought nothing and did not help the rows held out."""
         before, errors, n_owned = self._snapshot(machine), machine.errors(), int(self.pricing.owned.sum())
-        self._start(machine, self.n_rounds, self.pricing, keep=True)
+        self._start(machine, data, self.n_rounds, self.pricing, keep=True)
         if not machine.idle or int(self.pricing.owned.sum()) > n_owned:
             machine.learn_penalty()
-            for s in range(before.n_dims, machine.svm.n_dims):
-                self._improve(machine, s)
+            for s in range(before.svm.n_dims, machine.svm.n_dims):
+                self._improve(machine, data, s)
         machine.idle = int(self.pricing.owned.sum()) == n_owned and not machine.errors() < errors
         if machine.idle:
             self._restore(machine, before)
 
     def _snapshot(self, machine: _Machine) -> _Snapshot:
-        """All that a level may change."""
-        return _Snapshot(
-            n_dims=machine.svm.n_dims,
-            n_trees=len(machine.trees),
-            penalty=machine.svm.penalty,
-            score=machine.score,
-            changed=machine.changed,
-            n_tables=len(self.tables),
-            n_stages=len(self.stages),
-            n_stored=self.n_stored,
-        )
+        return _Snapshot(machine.state, machine.svm.snapshot(), self.grown)
 
     def _restore(self, machine: _Machine, before: _Snapshot) -> None:
         """Undo a level; stages of other classes that were stored in it stay."""
-        machine.svm.keep(before.n_dims)
-        machine.svm.penalty, machine.changed, machine.score = before.penalty, before.changed, before.score
-        del machine.trees[before.n_trees :], machine.dims[before.n_trees :], self.tables[before.n_tables :]
-        later = self.stages[before.n_stages :]
-        self.stages[before.n_stages :] = [stage for stage in later if stage.output != machine.output]
-        self.n_stored = before.n_stored
+        machine.state = before.machine
+        machine.svm.restore(before.svm)
+        stages = before.grown.stages
+        others = tuple(stage for stage in self.grown.stages[len(stages) :] if stage.output != machine.output)
+        self.grown = replace(before.grown, stages=stages + others)
 
-    def _start(self, machine: _Machine, n_rounds: int, pricing: ModelPricing, keep: bool = False) -> Boosted:
+    def _start(
+        self, machine: _Machine, data: BinnedData, n_rounds: int, pricing: ModelPricing, keep: bool = False
+    ) -> Boosted:
         """Rounds of the Greedy Miser: from nothing, each tree that is kept begins a dimension; or from where the last
         ones ended, and they are one dimension."""
         svm = machine.svm
         n_dims, unit = svm.n_dims, START_RATE**2 if self.goes_on else START_RATE
-        loss = _Hinge(svm.y[: svm.n_seen], svm.weights[: svm.n_seen], machine.score if self.goes_on else None)
+        loss = _Hinge(svm.y[: svm.n_seen], svm.weights[: svm.n_seen])
+        begin = machine.state.score if self.goes_on else None
+        score = np.full(svm.n_seen, loss.constant(loss.y)[0]) if begin is None else begin
 
-        def after(this: Round, _: Any) -> bool:
+        def after(this: Round, new: Floats) -> bool:
+            nonlocal score
             [table], [tree] = this.tables, this.trees
             if tree.bought or self._evaluation_has_risen():
                 self.store()
             table["value"] /= unit
-            column = np.concatenate([loss.step / unit, self._of_held_out(table)])
+            column = np.concatenate([(new - score) / unit, self._of_held_out(table)])
+            score = new
             if self.goes_on and svm.n_dims > n_dims:
                 svm.change(n_dims, svm.phi[:, n_dims] + column)
             else:
                 svm.add(column)
             if self.goes_on:
-                machine.score = loss.score
+                machine.state = replace(machine.state, score=new)
                 machine.learn_penalty()
             self._keep(machine, table, svm.n_dims - 1)
             return False
 
-        return self._boost(self.binned, pricing, loss, loss.score, n_rounds, START_RATE, after if keep else None)
+        return self._boost(data, pricing, loss, score, n_rounds, START_RATE, after if keep else None)
 
-    def _improve(self, machine: _Machine, s: int) -> None:
+    def _improve(self, machine: _Machine, data: BinnedData, s: int) -> None:
         """Trees along the gradient of the soft errors, until there are more errors on the rows held out."""
         svm = machine.svm
         old, errors = svm.phi[:, s].copy(), machine.errors()
 
-        def after(this: Round, _: Any) -> bool:
+        def after(this: Round, score: Floats) -> bool:
             nonlocal old, errors
             [table], [tree] = this.tables, this.trees
-            new = svm.phi[:, s].copy()
-            new[svm.n_seen :] += self._of_held_out(table)
+            new = np.concatenate([score, old[svm.n_seen :] + self._of_held_out(table)])
             svm.change(s, new)
             if machine.errors() > errors:
                 svm.change(s, old)
@@ -350,20 +354,24 @@ class _AFRGrowth:
 
         if svm.w[s]:
             how = (self.model.n_trees_per_dim, self.model.learning_rate)
-            self._boost(self._within_reach(), self.pricing, _SoftErrors(svm, s), old, *how, after)
+            self._boost(self._within_reach(data), self.pricing, _SoftErrors(svm, s), old[: svm.n_seen], *how, after)
 
     def _boost(
         self, data: BinnedData, pricing: ModelPricing, loss: Any, score: Floats, n_rounds: int, rate: float, after: Any
     ) -> Boosted:
+        """Rounds from some scores; `after` gets each round and the scores after it."""
         backend = LocalBackend(data, score, loss)
-        backend.resume(score[None, : data.n_rows])
-        return boost(backend, pricing, Settings(n_rounds, rate, self.limits), 1, after, FROM_HERE)
+        backend.resume(score[None])
+
+        def after_round(this: Round, _: np.ndarray) -> bool:
+            return after is not None and after(this, backend.rows.scores[0].copy())
+
+        return boost(backend, pricing, Settings(n_rounds, rate, self.limits), 1, after_round, FROM_HERE)
 
     def _keep(self, machine: _Machine, table: Table, s: int) -> None:
-        machine.trees.append(len(self.tables))
-        machine.dims.append(s)
-        machine.changed = True
-        self.tables.append(table)
+        state, tables = machine.state, self.grown.tables
+        machine.state = replace(state, trees=(*state.trees, len(tables)), dims=(*state.dims, s), changed=True)
+        self.grown = replace(self.grown, tables=(*tables, table))
         if machine.output == 0:
             w = np.zeros(2)
             w[: machine.svm.n_dims] = machine.svm.w[:2]
@@ -374,16 +382,16 @@ class _AFRGrowth:
 
     def _evaluation_has_risen(self) -> bool:
         """Whether evaluating the trees since the last stage has raised the cost by so much that it is worth a stage."""
-        now, before = (self.evaluation * n for n in (len(self.tables), self.n_stored))
+        now, before = (self.evaluation * n for n in (len(self.grown.tables), self.grown.n_stored))
         return now - before > (RISE - 1.0) * (self._spent(self.pricing) + now)
 
     def store(self) -> None:
         """How the classes that changed since they were stored last are read now."""
-        self.n_stored = len(self.tables)
-        for machine in self.machines:
-            if machine.changed:
-                self.stages.append(machine.stage())
-                machine.changed = False
+        changed = [machine for machine in self.machines if machine.state.changed]
+        stages = (*self.grown.stages, *(machine.stage() for machine in changed))
+        self.grown = replace(self.grown, stages=stages, n_stored=len(self.grown.tables))
+        for machine in changed:
+            machine.state = replace(machine.state, changed=False)
 
 
 class AFRClassifier(Anytime, PlanClassifier):
@@ -541,7 +549,7 @@ class AFRClassifier(Anytime, PlanClassifier):
             ]
             growth = _AFRGrowth(self, machines, data, held_out, costs)
             growth.run()
-        self.stages_ = growth.stages
+        self.stages_ = list(growth.grown.stages)
         self.trace_ = np.array(growth.trace)
         share = np.array([mu @ (y == label) for label in positive]) / mu.sum()
         self.plan_ = self._cut(self._plan(growth, costs, np.log(share / (1.0 - share))))
@@ -567,7 +575,7 @@ class AFRClassifier(Anytime, PlanClassifier):
 
     def _plan(self, growth: _AFRGrowth, costs: CostTable, prior: Floats) -> Plan:
         """A chain of open gates: each stage replaces the scores of the classes that changed."""
-        n = len(growth.stages)
+        n = len(growth.grown.stages)
         nodes = [
             Node(
                 learners=stage.trees,
@@ -577,12 +585,12 @@ class AFRClassifier(Anytime, PlanClassifier):
                 combine="replace",
                 passed=number if number < n else EXIT,
             )
-            for number, stage in enumerate(growth.stages, start=1)
+            for number, stage in enumerate(growth.grown.stages, start=1)
         ]
         return self._with_background(
             Plan(
                 costs=costs,
-                dictionary=stack_trees(growth.tables),
+                dictionary=stack_trees(growth.grown.tables),
                 nodes=tuple(nodes),
                 prior=prior,
                 link="logistic",

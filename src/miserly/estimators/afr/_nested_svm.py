@@ -12,6 +12,8 @@ gives the whole gradient: μ_i(y_i ξ_i v_s − w_s φ̃_iᵀv) for a training r
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from miserly._typing import Floats
@@ -19,6 +21,14 @@ from miserly.solvers import Inside, minimise
 
 EXACT = 1e-9
 FIRST_DIMS = 8
+
+
+@dataclass(frozen=True)
+class SVMState:
+    """How many dimensions φ has, and the inner problem's penalty."""
+
+    n_dims: int
+    penalty: float
 
 
 class NestedSVM:
@@ -71,11 +81,14 @@ class NestedSVM:
             self._changed.add(s)
             self._current = False
 
-    def keep(self, n_dims: int) -> None:
-        """Take the later dimensions off."""
-        self.n_dims = n_dims
-        self._changed = {s for s in self._changed if s < n_dims}
-        self._current = False
+    def snapshot(self) -> SVMState:
+        """What `restore` returns to, as long as only later dimensions change."""
+        return SVMState(self.n_dims, self.penalty)
+
+    def restore(self, state: SVMState) -> None:
+        """Take the later dimensions off, and the penalty back."""
+        self.n_dims, self.penalty = state.n_dims, state.penalty
+        self._changed = {s for s in self._changed if s < state.n_dims}
 
     # ---- the answer -------------------------------------------------------------------------------------------
 

@@ -31,7 +31,7 @@ from miserly.boosting import (
     boost,
 )
 from miserly.costs import CostTable, set_bits, total_price
-from miserly.estimators._base import Anytime, FallingTradeoff, constraints
+from miserly.estimators._base import Anytime, constraints, falling_tradeoffs
 from miserly.estimators.greedy_miser._boosted import BoostedEstimator
 from miserly.estimators.greedy_miser._boosted_kinds import BoostedClassifier, BoostedRegressor
 from miserly.estimators.greedy_miser._chain import chain
@@ -180,13 +180,14 @@ class _StageGrowth:
         yield self._model
         positive = [p for p in self._prices if p > 0]
         if positive and self._most > 0:
-            tradeoff = FallingTradeoff(self._most / min(positive))
             last = LEAST_SHARE * self._most * len(positive) / math.fsum(positive)
-            while tradeoff.value > last:
-                continues = tradeoff.continues(self._evaluation * self._settings.n_estimators, self._spent)
-                yield from self._grown_on(tradeoff.value) if continues else self._grown_from_nothing(tradeoff.value)
-                tradeoff = tradeoff.lower(continues)
+            for lam, continues in falling_tradeoffs(self._most / min(positive), self._evaluation_and_spent, above=last):
+                yield from self._grown_on(lam) if continues else self._grown_from_nothing(lam)
         yield from self._grown_from_nothing(0.0)
+
+    def _evaluation_and_spent(self) -> tuple[float, float]:
+        """What evaluating the trees of a level costs, and what is spent so far."""
+        return self._evaluation * self._settings.n_estimators, self._spent
 
     def _grown_from_nothing(self, lam: float) -> Iterator[Boosted]:
         """Models grown from nothing, with what a first one buys at this λ."""
