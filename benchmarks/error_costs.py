@@ -1,17 +1,18 @@
 """The total of tests and mistakes on heart and ann-thyroid, ten splits: the model chosen by error costs, the most
 accurate one within the same budget, and the most accurate one whatever its tests cost, with a tuned threshold.
 
-python -m benchmarks.error_costs [n_splits]
+python -m benchmarks.error_costs [--splits 10] [--first 0] [--scales 0.3 1 3]
 """
 
 from __future__ import annotations
 
+import argparse
 import os
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+from scipy import stats
 from sklearn.model_selection import train_test_split
 
 import miserly as ms
@@ -66,14 +67,25 @@ def _grid(n_classes: int) -> Iterator[Floats]:
             yield np.array([1.0, first, second][:n_classes])
 
 
-def totals(split: int, costs: ms.CostTable, X: Floats, y: Array, matrix: Floats, scale: float) -> dict[str, float]:
-    """Mean totals on the test rows."""
+def totals(
+    split: int, costs: ms.CostTable, X: Floats, y: Array, matrix: Floats, scales: Sequence[float]
+) -> list[dict[str, float]]:
+    """Mean totals on the test rows, for each scale of the mistakes."""
     size = min(N_TRAIN, len(X) // 2)
-    X_train, X_test, y_train, y_test = train_test_split(X, y, train_size=size, stratify=y, random_state=split)
-    errors = scale * matrix
+    parts = train_test_split(X, y, train_size=size, stratify=y, random_state=split)
     settings = {"time_limit": None, "random_state": split}
-    chosen = ms.AutoMiserClassifier(costs, error_costs=errors, **settings).fit(X_train, y_train)
-    blind = ms.AutoMiserClassifier(costs, metric="accuracy", **settings).fit(X_train, y_train)
+    blind = ms.AutoMiserClassifier(costs, metric="accuracy", **settings).fit(parts[0], parts[2])
+    found = []
+    for scale in scales:
+        errors = scale * matrix
+        chosen = ms.AutoMiserClassifier(costs, error_costs=errors, **settings).fit(parts[0], parts[2])
+        found.append(_totals(chosen, blind, errors, parts[1], parts[3]))
+    return found
+
+
+def _totals(
+    chosen: ms.AutoMiserClassifier, blind: ms.AutoMiserClassifier, errors: Floats, X_test: Floats, y_test: Array
+) -> dict[str, float]:
     truth = np.searchsorted(chosen.classes_, y_test)
     front = blind.frontier_
     spent = chosen.frontier_.choose_point(error_costs=errors).validation.cost["mean"]
@@ -91,20 +103,26 @@ def totals(split: int, costs: ms.CostTable, X: Floats, y: Array, matrix: Floats,
     return found
 
 
-def main(n_splits: int = 10) -> None:
+def main() -> None:
     """Print totals, and differences with 95 % intervals over the splits."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.error_costs", description=__doc__)
+    parser.add_argument("--splits", type=int, default=10)
+    parser.add_argument("--first", type=int, default=0, help="number of the first split")
+    parser.add_argument("--scales", type=float, nargs="+", default=SCALES, help="of what mistakes cost")
+    given = parser.parse_args()
+    n_splits, splits = given.splits, range(given.first, given.first + given.splits)
     for make in (heart, thyroid):
         data = make()
-        for scale in SCALES:
-            table = [totals(split, *data, scale) for split in range(n_splits)]
+        tables = zip(*(totals(split, *data, given.scales) for split in splits))
+        for scale, table in zip(given.scales, tables):
             print(f"{make.__name__}, mistakes × {scale:g}, {n_splits} splits, {data[0].unit} per row")
             first = np.array([row["chosen by error costs"] for row in table])
             for name in table[0]:
                 here = np.array([row[name] for row in table])
                 more = here - first
-                margin = 2.262 * more.std(ddof=1) / np.sqrt(n_splits) if n_splits > 1 else np.nan
+                margin = stats.t.ppf(0.975, n_splits - 1) * stats.sem(more) if n_splits > 1 else np.nan
                 print(f"  {name:38} {here.mean():8.2f}   more by {more.mean():7.2f} ± {margin:.2f}", flush=True)
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main()

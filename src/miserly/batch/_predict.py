@@ -68,8 +68,8 @@ class FileTask:
         Which columns are no features.
     rules : tuple, default=((), (), "value")
         Further missing marks, words that are none, and what limits such as >15 mean.
-    budget : float, default=None
-        The most that a row may cost.
+    budget : float or mapping of str to float, default=None
+        The most that a row may cost, or caps by currency.
     mean_budget : float, default=None
         What rows may cost in the mean, for menus.
     proba : bool, default=False
@@ -88,7 +88,7 @@ class FileTask:
     model: bytes
     roles: Roles
     rules: tuple[Any, Any, Any] = ((), (), "value")
-    budget: float | None = None
+    budget: Any = None
     mean_budget: float | None = None
     proba: bool = False
     id_name: str = ""
@@ -209,12 +209,12 @@ def predict_block(task: FileTask, block: Any) -> tuple[Columns, Sequence[str]]:
     return answers(plan, scan.table, budget, task.proba, task.id_name), scan.table.notes
 
 
-def _chosen(menu: Menu, task: FileTask) -> tuple[Plan, float]:
+def _chosen(menu: Menu, task: FileTask) -> tuple[Plan, Any]:
     choice = menu.choose(task.budget, task.mean_budget)
     return choice.plan, choice.cap
 
 
-def answers(plan: Plan, rows: Any, budget: float | None, proba: bool, id_name: str) -> Columns:
+def answers(plan: Plan, rows: Any, budget: Any, proba: bool, id_name: str) -> Columns:
     """The columns of the answers to some rows."""
     result = plan.run(rows.X, rows.qid, budget)
     columns: Columns = {} if rows.ids is None else {id_name: rows.ids}

@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from miserly.cli.certify import certify
 from miserly.cli.compare import compare
 from miserly.cli.data import data
 from miserly.cli.demo import demo
@@ -43,6 +44,7 @@ COMMANDS = (
     predict,
     next_purchase,
     explain,
+    certify,
     report,
     profile,
     serve,

@@ -31,6 +31,24 @@ class OutFile(click.Path):
         return path
 
 
+class Budget(click.ParamType):
+    """An amount in the unit of the prices, or amounts by currency: `50`, `usd=900,minutes=60,rounds=2`."""
+
+    name = "AMOUNT"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        try:
+            if "=" not in value:
+                return float(value)
+            pairs = (part.split("=") for part in value.split(","))
+            return {currency.strip(): float(amount) for currency, amount in pairs}
+        except ValueError:
+            self.fail(f"It is a number, or CURRENCY=NUMBER, as in usd=900,minutes=60; got {value!r}.", param, ctx)
+
+
+BUDGET = Budget()
 OUT_FILE = OutFile(dir_okay=False, path_type=Path)
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 TASKS = ("auto", "regression", "classification", "ranking")

@@ -11,14 +11,14 @@ from typing import Any
 
 import click
 
-from miserly.cli.options import FILE, OUT_FILE, json_option, load_model, print_json
+from miserly.cli.options import BUDGET, FILE, OUT_FILE, json_option, load_model, print_json
 from miserly.cli.tables import TableArguments, scan, scan_options, show_notes, table_arguments, table_options
 
 
 @click.command()
 @click.argument("plan", type=FILE)
 @click.argument("table", type=FILE)
-@click.option("--budget", type=float, default=None, help="Most that a row may cost.")
+@click.option("--budget", type=BUDGET, default=None, help="Most that a row may cost: 50, or usd=900,minutes=60.")
 @click.option("--mean-budget", type=float, default=None, help="What rows may cost in the mean, for menus.")
 @click.option("--proba", is_flag=True, help="Also the probability of each class.")
 @click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes.")
@@ -29,7 +29,7 @@ from miserly.cli.tables import TableArguments, scan, scan_options, show_notes, t
 def predict(
     plan: Path,
     table: Path,
-    budget: float | None,
+    budget: float | dict[str, float] | None,
     mean_budget: float | None,
     proba: bool,
     workers: int,
