@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -80,6 +81,7 @@ def totals(
         errors = scale * matrix
         chosen = ms.AutoMiserClassifier(costs, error_costs=errors, **settings).fit(parts[0], parts[2])
         found.append(_totals(chosen, blind, errors, parts[1], parts[3]))
+        print(f"split {split}", {name: round(total, 2) for name, total in found[-1].items()}, file=sys.stderr)
     return found
 
 

@@ -1,7 +1,8 @@
 """Selectors: which probing steps to run on an instance, one after the other, and which solver is best by then.
 
-The steps are ordered by their mean seconds. After each of them a model has learned what every solver would lose; a gate
-says whether the seconds that this saves in the mean are worth what the next steps are expected to take on this row.
+Steps are ordered by what they take. After some of them a model has learned what every solver would lose; a gate says
+whether the seconds that this saves in the mean are worth what the next steps are expected to take on this row. Where
+each row has its own prices, a step that takes long on few rows comes early: gates spare these rows.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ import miserly as ms
 from examples.algorithm_selection.scenarios import Scenario
 
 SOLVERS = 10  # that complement each other best; the others seldom win
-FOLDS = 4
+FOLDS, REPEATS = 4, 2
+LEAST_SHARE = 0.1  # of the seconds of all steps, that a set of steps with a model of its own adds
 TREES: dict[str, Any] = {"n_estimators": 20, "learning_rate": 0.2, "min_samples_leaf": 15, "n_jobs": 1, "tradeoff": 0.0}
 GATES: dict[str, Any] = TREES | {"n_estimators": 10, "max_depth": 2}
 
@@ -62,9 +64,9 @@ class Problem:
         needed = self.data.par10[np.ix_(rows, self.solvers)]
         return needed - needed.min(axis=1, keepdims=True)
 
-    def known(self, rows: np.ndarray, steps: tuple[str, ...]) -> np.ndarray:
+    def known(self, rows: np.ndarray, steps: frozenset[str]) -> np.ndarray:
         """The features of rows after some steps; the others are missing."""
-        given = [set(needed) <= set(steps) for needed in self.data.needs.values()]
+        given = [set(needed) <= steps for needed in self.data.needs.values()]
         return np.where(given, self.data.features[rows], np.nan)
 
 
@@ -77,21 +79,22 @@ def portfolio(par10: np.ndarray) -> np.ndarray:
     return np.array(list(dict.fromkeys(chosen)))
 
 
-def chain(data: Scenario, rows: np.ndarray) -> list[tuple[str, ...]]:
-    """Sets of steps, each with one step more than the one before: of those that may run the one with the least mean
-    seconds. Steps that take no time come together."""
+def chain(data: Scenario, rows: np.ndarray, by_row: bool) -> list[frozenset[str]]:
+    """Sets of steps, each with more than the one before: of those that may run the one that takes least, in the mean
+    or, `by_row`, on a typical row (the mean of logarithms). Short steps come together."""
     mean = dict(zip(data.steps, data.seconds[rows].mean(axis=0)))
+    order = dict(zip(data.steps, np.log1p(data.seconds[rows]).mean(axis=0))) if by_row else mean
     requires = {needed[-1]: set(needed[:-1]) for needed in data.needs.values()}
-    sets: list[tuple[str, ...]] = [()]
-    while len(sets[-1]) < len(requires):
-        ready = [step for step in requires if step not in sets[-1] and requires[step] <= set(sets[-1])]
-        step = min(ready, key=lambda step: mean[step])
-        longer = (*sets[-1], step)
-        sets = [*sets[:-1], longer] if mean[step] == 0.0 and len(sets[-1]) > 0 else [*sets, longer]
-    return sets
+    sets, now = [frozenset[str]()], frozenset[str]()
+    while now < set(requires):
+        ready = [step for step in requires if step not in now and requires[step] <= now]
+        now |= {min(ready, key=lambda step: order[step])}
+        if sum(mean[step] for step in now - sets[-1]) >= LEAST_SHARE * sum(mean.values()):
+            sets.append(now)
+    return sets if sets[-1] == now else [*sets[:-1], now]
 
 
-def stage(problem: Problem, rows: np.ndarray, steps: tuple[str, ...]) -> ms.Plan:
+def stage(problem: Problem, rows: np.ndarray, steps: frozenset[str]) -> ms.Plan:
     """The plan that chooses a solver after some steps."""
     regret = problem.regret(rows)
     label, loss = _every_label(regret), LossOfChoice(regret)
@@ -109,31 +112,40 @@ def _every_label(regret: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Stages:
-    """The plans after each set of steps, and the mean seconds that their choices lose on rows that they have not seen:
-    with more steps never more."""
+    """The plans after sets of steps, and the mean seconds that their choices lose on rows that they have not seen."""
 
     problem: Problem
-    sets: list[tuple[str, ...]]
-    plans: list[ms.Plan]
-    lost: np.ndarray
+    plans: dict[frozenset[str], ms.Plan]
+    lost: dict[frozenset[str], float]
 
     @classmethod
     def fit(cls, problem: Problem) -> Stages:
-        """Fit and cross-validate."""
-        rows, sets = problem.rows, chain(problem.data, problem.rows)
-        lost = np.zeros(len(sets))
-        for held in np.array_split(np.random.default_rng(0).permutation(rows), FOLDS):
-            fitted, regret = np.setdiff1d(rows, held), problem.regret(held)
-            for k, steps in enumerate(sets):
-                chosen = stage(problem, fitted, steps).predict(problem.data.features[held]).astype(int)
-                lost[k] += regret[np.arange(len(held)), chosen].sum() / len(rows)
-        smooth = IsotonicRegression(increasing=False).fit_transform(np.arange(len(sets)), lost)
-        return cls(problem, sets, [stage(problem, rows, steps) for steps in sets], smooth)
+        """Fit and cross-validate the sets of both chains."""
+        rows, features = problem.rows, problem.data.features
+        sets = dict.fromkeys(steps for by_row in (True, False) for steps in chain(problem.data, rows, by_row))
+        lost = dict.fromkeys(sets, 0.0)
+        for repeat in range(REPEATS):
+            for held in np.array_split(np.random.default_rng(repeat).permutation(rows), FOLDS):
+                fitted, regret = np.setdiff1d(rows, held), problem.regret(held)
+                for steps in sets:
+                    chosen = stage(problem, fitted, steps).predict(features[held]).astype(int)
+                    lost[steps] += regret[np.arange(len(held)), chosen].sum() / len(rows) / REPEATS
+        return cls(problem, {steps: stage(problem, rows, steps) for steps in sets}, lost)
 
-    def seconds(self, by_row: bool) -> np.ndarray:
+    def smooth(self, sets: Sequence[frozenset[str]]) -> np.ndarray:
+        """What is lost after each set of a chain: with more steps never more."""
+        lost = [self.lost[steps] for steps in sets]
+        smooth: np.ndarray = IsotonicRegression(increasing=False).fit_transform(np.arange(len(sets)), lost)
+        return smooth
+
+    def all_features(self) -> ms.Plan:
+        """The plan after all steps."""
+        return self.plans[frozenset(self.problem.data.steps)]
+
+    def seconds(self, sets: Sequence[frozenset[str]], by_row: bool) -> np.ndarray:
         """What going on from each set to the next takes on each row (sets × rows), or in the mean."""
         data, rows = self.problem.data, self.problem.rows
-        more = [[data.steps.index(step) for step in after[len(now) :]] for now, after in pairwise(self.sets)]
+        more = [[data.steps.index(step) for step in after - now] for now, after in pairwise(sets)]
         own = np.array([data.seconds[np.ix_(rows, columns)].sum(axis=1) for columns in more])
         return own if by_row else np.broadcast_to(own.mean(axis=1, keepdims=True), own.shape)
 
@@ -141,15 +153,17 @@ class Stages:
         """All stages with gates between them, learned from the last to the first: what a row saves by going on, as the
         later gates do, less its seconds."""
         problem, rows = self.problem, self.problem.rows
-        total = np.full(len(rows), self.lost[-1])  # what is still to be paid, from each stage on
+        sets = chain(problem.data, rows, by_row)
+        lost = self.smooth(sets)
+        total = np.full(len(rows), lost[-1])  # what is still to be paid, from each stage on
         gates: list[ms.Plan] = []
-        for k, seconds in reversed(list(enumerate(self.seconds(by_row)))):
-            saved = self.lost[k] - (seconds + total)
+        for k, seconds in reversed(list(enumerate(self.seconds(sets, by_row)))):
+            saved = lost[k] - (seconds + total)
             model = ms.GreedyMiserRegressor(problem.costs, **GATES)
-            gates.insert(0, model.fit(problem.known(rows, self.sets[k]), saved).plan_)
+            gates.insert(0, model.fit(problem.known(rows, sets[k]), saved).plan_)
             goes = gates[0].predict(problem.data.features[rows]) > 0
-            total = np.where(goes, seconds + total, self.lost[k])
-        return ms.cascade(self.plans, go_on=gates)
+            total = np.where(goes, seconds + total, lost[k])
+        return ms.cascade([self.plans[steps] for steps in sets], go_on=gates)
 
     def outcome(self, plan: ms.Plan, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Of each row the penalised seconds of the chosen solver, and the seconds that its features really took."""
@@ -197,7 +211,7 @@ def evaluate(data: Scenario, n_folds: int = 10, seeds: Sequence[int] = (0,)) -> 
             train = np.setdiff1d(np.arange(n), test)
             single[k, test] = data.par10[test, data.par10[train].mean(axis=0).argmin()]
             stages = Stages.fit(Problem.of(data, train))
-            for kind, plan in zip(KINDS, (stages.plan(by_row=True), stages.plan(by_row=False), stages.plans[-1])):
+            for kind, plan in zip(KINDS, (stages.plan(by_row=True), stages.plan(by_row=False), stages.all_features())):
                 solver[kind][k, test], features[kind][k, test] = stages.outcome(plan, test)
             features["all features"][k, test] = data.seconds[test].sum(axis=1)
     return Evaluation(single, np.broadcast_to(data.par10.min(axis=1), single.shape), solver, features)
