@@ -14,14 +14,14 @@ import argparse
 import json
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.active import pairs
 from benchmarks.frontier_vs_peers.data import LOADERS, Part, Problem, Split, available, load
-from benchmarks.frontier_vs_peers.measure import constant_point, measure_whole
+from benchmarks.frontier_vs_peers.measure import constant_point, measure_whole, measured_answer
 from benchmarks.frontier_vs_peers.neural import neural_points
 from benchmarks.frontier_vs_peers.scoring import limits
 from miserly import ActiveClassifier, AutoMiserClassifier, CostTable
@@ -33,6 +33,7 @@ from miserly.metrics import get_metric
 SETS = ("thyroid", "pima", "yelp", "expw", "covertype", "letter", "pairs", "blocks")
 MOST_SEEN = 4000  # rows of validation and of test
 N_POINTS = 24
+N_BUDGETS = 200  # of a mixed area
 
 
 def blocks(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -56,33 +57,36 @@ def problem(name: str) -> Problem:
     return Problem(name, get_metric("accuracy"), costs, None, 5, 10, 0.0, split)
 
 
-def active_points(split: Split, costs: CostTable) -> Iterator[Point]:
-    """One training, many trade-offs."""
+def active_points(split: Split, costs: CostTable) -> tuple[list[Point], float]:
+    """One training, many trade-offs; the seconds are those of training, as the neural methods' are."""
+    began = time.process_time()
     model = ActiveClassifier(costs, n_jobs=1).fit(split.train.X, split.train.y)
-    for tradeoff in model.suggest_grid(split.train.y, N_POINTS):
-        yield _point(model.within(tradeoff).plan_, split)
+    seconds, plan = time.process_time() - began, model.plan_
+    grid, metric = model.suggest_grid(split.train.y, N_POINTS)[::-1], get_metric("accuracy")
+    runs = zip(*(plan.sweep(part.X, grid) for part in (split.validation, split.test)))
+    parts = split.validation, split.test
+    both = (
+        [measured_answer(metric, part, plan.read(run.z), run.cost) for part, run in zip(parts, pair)] for pair in runs
+    )
+    return [Point({}, None, *measured, 0.0) for measured in both], seconds
 
 
-def auto_points(split: Split, costs: CostTable) -> Iterator[Point]:
+def auto_points(split: Split, costs: CostTable) -> tuple[list[Point], float]:
     """Our cascades: the documented call, with validation rows."""
+    began = time.process_time()
     model = AutoMiserClassifier(costs, metric="accuracy", random_state=0)
     model.fit(split.train.X, split.train.y, eval_set=(split.validation.X, split.validation.y))
-    for point in model.frontier_.points:
-        yield _point(point.model.plan_, split)
-
-
-def _point(plan, split: Split) -> Point:  # type: ignore[no-untyped-def]
-    metric = get_metric("accuracy")
-    return Point({}, None, *(measure_whole(plan, part, metric) for part in (split.validation, split.test)), 0.0)
+    seconds, metric = time.process_time() - began, get_metric("accuracy")
+    plans = [point.model.plan_ for point in model.frontier_.points]
+    parts = split.validation, split.test
+    return [Point({}, None, *(measure_whole(plan, part, metric) for part in parts), 0.0) for plan in plans], seconds
 
 
 def grown(name: str, split: Split, costs: CostTable, python: str) -> tuple[list[Point], float]:
     """The points of a method and the CPU seconds of training it."""
     if name in ("DIME", "GDFS"):
         return neural_points(python, name, split, costs, get_metric("accuracy"), again=False)
-    began = time.process_time()
-    points = list({"active": active_points, "auto": auto_points}[name](split, costs))
-    return points, time.process_time() - began
+    return {"active": active_points, "auto": auto_points}[name](split, costs)
 
 
 def measure(name: str, number: int, method: str, options: argparse.Namespace) -> dict[str, object]:
@@ -95,15 +99,33 @@ def measure(name: str, number: int, method: str, options: argparse.Namespace) ->
         points, seconds = grown(method, split, costs, options.neural)
     front = Frontier((constant_point(split, this.metric), *points), this.metric, costs.unit, method)
     low, high = limits(costs, 0)
-    area = front.area(low, high, on="test")
     return {
         "set": name,
         "rows": len(split.train.y),
         "split": number,
         "method": method,
-        "area": area,
+        "area": front.area(low, high, on="test"),
+        "mixed": mixed_area(front, low, high),
         "seconds": seconds,
     }
+
+
+def mixed_area(front: Frontier, low: float, high: float) -> float:
+    """The area where each budget is spent on a mixture of two points: any method may let chance choose for each row
+    between the neighbours on the hull of its validation points (`menu.predict(mean_budget=..., mix=True)` does)."""
+    hull: list[Point] = []
+    for point in front.pareto():
+        while len(hull) > 1 and _slope(hull[-2], hull[-1]) <= _slope(hull[-1], point):
+            hull.pop()
+        hull.append(point)
+    costs = [point.validation.cost["mean"] for point in hull]
+    quality = [point.on("test").quality for point in hull]
+    return float(np.interp(np.geomspace(low, high, N_BUDGETS), costs, quality).mean())
+
+
+def _slope(a: Point, b: Point) -> float:
+    more = b.validation.cost["mean"] - a.validation.cost["mean"]
+    return (b.validation.quality - a.validation.quality) / max(more, 1e-300)
 
 
 def main(arguments: list[str] | None = None) -> None:

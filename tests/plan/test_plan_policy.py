@@ -122,6 +122,16 @@ def test_more_tradeoff_buys_less_in_the_same_order():
             assert (larger >= smaller).all()
 
 
+@pytest.mark.parametrize("n_classes", [0, 3])
+def test_a_sweep_is_the_run_at_each_tradeoff(n_classes):
+    plan, X = random_policy_plan(6, n_classes), rows(6)
+    grid = [10.0, 0.05, 0.03, 0.02, 0.0]
+    for tradeoff, run in zip(grid, plan.sweep(X, grid), strict=True):
+        alone = plan.at(tradeoff).run(X)
+        assert np.array_equal(run.score, alone.score)
+        assert np.array_equal(run.cost, alone.cost)
+
+
 def test_confidence_stops_and_steps_limit():
     plan, X = random_policy_plan(3, tradeoff=0.0), rows(3)
     sure = plan.run(X, confidence=0.6)

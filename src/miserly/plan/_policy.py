@@ -289,6 +289,16 @@ class PolicyPlan(Plan):
             yield this[0]
             last = this
 
+    def sweep(self, X: Array, tradeoffs: Sequence[float]) -> Iterator[Run]:
+        """The runs of all rows at falling trade-offs. The order of purchases does not depend on the trade-off, so each
+        run goes on where the one before it has stopped: all of them cost little more than the last."""
+        n, evaluated = len(X), self.evaluated
+        owns, knows = np.zeros((n, len(self.costs.acquisitions)), bool), None
+        for tradeoff in tradeoffs:
+            run, owns, knows = self.at(tradeoff).walk_all(X, known=knows, owned=owns)
+            accounts = accounts_of(self, owns, evaluated)
+            yield replace(run, cost=accounts.totals()).with_accounts(accounts)
+
     # ---- other plans of the same training -------------------------------------------------------------------------
 
     def at(self, tradeoff: float) -> PolicyPlan:
