@@ -15,6 +15,7 @@ from miserly.auto._assemble import assemble
 from miserly.auto._labels import SoftLabels
 from miserly.auto._policy import UNLIMITED, Decision, StageGraph, StagePolicy
 from miserly.plan import Plan, Trees, stack_trees
+from miserly.solvers import weighted_mean
 
 LEAST_VALUES = 10  # distinct values of a column by which rows can be divided
 STEP = 0.12  # in log cost, between mixtures
@@ -25,7 +26,8 @@ FEW_ROWS = 1000  # validation rows that are measured together with out-of-fold p
 @dataclass(frozen=True)
 class TriedPlan:
     """A plan that may stand on the frontier: its quality (higher is better), where each measured row ends, what it
-    pays, and the policy that it follows. `plan(True)` is the plan with the models of the first fold."""
+    pays, how many it stands for (None: all alike), and the policy that it follows. `plan(True)` is the plan with the
+    models of the first fold."""
 
     member: str
     quality: float
@@ -34,11 +36,12 @@ class TriedPlan:
     policy: StagePolicy | None
     plan: Callable[[bool], Plan]
     rate: float = math.nan
+    weights: Floats | None = None
 
     @property
     def mean_cost(self) -> float:
         """Mean cost per row."""
-        return float(self.costs.mean())
+        return weighted_mean(self.costs, self.weights)
 
 
 class Scale:
@@ -54,6 +57,7 @@ class Scale:
         used = [rows for rows, on in ((out_of_fold, self.uses_folds), (task.held, self.uses_held)) if on and rows]
         self.rows = used[0] if len(used) == 1 else used[0].with_more(used[1])
         self.paid = graph.paid(self.rows)
+        self._weights = graph.weights(self.rows)
         out, n_held = np.zeros(len(task.train), bool), 0 if task.held is None else len(task.held)
         out[graph.rows] = self.uses_folds
         self.counted = np.concatenate([out, np.full(n_held, self.uses_held)])  # of the training rows, then the held
@@ -71,11 +75,15 @@ class Scale:
             return of_folds
         return np.concatenate([of_folds, of_held]) if self.uses_folds else of_held
 
+    def weights(self, ends: np.ndarray) -> Floats | None:
+        """How many rows each stands for that ends there, where purchases were logged; None: all alike."""
+        return None if self._weights is None else self._weights[ends, self.every]
+
     def quality(self, ends: np.ndarray) -> float:
         """The metric (higher is better) if each row ends at the state of this number."""
-        output = self.outputs[ends, self.every]
-        value = None if self._labels is None else self._labels.quality(output)
-        value = self.task.quality(self.rows, output) if value is None else value
+        output, weights = self.outputs[ends, self.every], self.weights(ends)
+        value = None if self._labels is None or weights is not None else self._labels.quality(output)
+        value = self.task.quality(self.rows, output, weights) if value is None else value
         return value if math.isfinite(value) else -math.inf
 
     def singles(self) -> list[TriedPlan]:
@@ -88,7 +96,8 @@ class Scale:
             costs = self.rows.paid(stage.acquired, stage.plan.tables.most_expensive, stage.evaluations)
             policy = _straight_to(state, ends)
             plan = stage.model if self.task.max_rounds is None else self._plan_of([policy])  # the latter in one order
-            found.append(TriedPlan(member, self.quality(ends), costs, ends, policy, plan))
+            weights = self.weights(ends)
+            found.append(TriedPlan(member, self.quality(ends), costs, ends, policy, plan, weights=weights))
         return found
 
     def policies(self, policies: Sequence[StagePolicy]) -> list[TriedPlan]:
@@ -100,15 +109,17 @@ class Scale:
         ends = [self._joined(policy.end, policy.end_of_held) for policy in policies]
         spent = [self.paid[self._joined(p.end_of_all, p.end_of_held), self.every] for p in policies]
         measured = [self.quality(e) for e in ends]
-        costs = [float(self.paid[e, self.every].mean()) for e in ends]
+        costs = [weighted_mean(self.paid[e, self.every], self.weights(e)) for e in ends]
         along = _curve(costs, measured)
-        qualities = [q + along(float(s.mean())) - along(c) for q, c, s in zip(measured, costs, spent)]
+        weights = [self.weights(self._joined(p.end_of_all, p.end_of_held)) for p in policies]
+        means = [weighted_mean(s, w) for s, w in zip(spent, weights)]
+        qualities = [q + along(s) - along(c) for q, c, s in zip(measured, costs, means)]
         if float(np.max(self.task.costs.evaluation)) > 0:  # paid for every stage on the way, which prices leave out
             own = self.rows.prices
             spent = [self._plan_of([policy])(False).predict_cost(self.rows.X, prices=own) for policy in policies]
         return [
-            TriedPlan("policy", q, s, e, policy, self._plan_of([policy]), policy.rate)
-            for policy, q, s, e in zip(policies, qualities, spent, ends)
+            TriedPlan("policy", q, s, e, policy, self._plan_of([policy]), policy.rate, w)
+            for policy, q, s, e, w in zip(policies, qualities, spent, ends, weights)
         ]
 
     def _plan_of(self, policies: Sequence[StagePolicy], chooser: Trees | None = None) -> Callable[[bool], Plan]:
@@ -127,7 +138,8 @@ class Scale:
         """The cheapest columns with enough values to divide rows by; no order is spent on it where orders are few."""
         costs, X = self.task.costs, self.rows.X
         names, masks = costs.features, costs.feature_masks
-        offered = [f for f in range(X.shape[1]) if self.task.max_rounds is None or not masks[f]]
+        marked = {f for features in costs.not_ordered.values() for f in features}
+        offered = [f for f in range(X.shape[1]) if f not in marked and (self.task.max_rounds is None or not masks[f])]
         enough = [f for f in offered if len(np.unique(X[~np.isnan(X[:, f]), f])) >= LEAST_VALUES]
         ranked = sorted(enough, key=lambda f: (costs.price([names[f]]), -len(np.unique(X[:, f])), f))
         return ranked[:1]
@@ -136,7 +148,7 @@ class Scale:
         mask = self.task.costs.feature_masks[column]
         low = self._costs_with(first, mask)
         high = self._costs_with(second, mask)
-        a, b = float(low.mean()), float(high.mean())
+        a, b = weighted_mean(low, first.weights), weighted_mean(high, second.weights)
         floor = max(a, self.task.costs.price([self.task.costs.features[column]]), 1e-12)
         if not floor < b or first.policy is None or second.policy is None:
             return []
@@ -181,11 +193,14 @@ class Scale:
             return None
         ends = np.where(passed, second.ends, first.ends)
         moved = [c.quality - self.quality(c.ends) for c in (first, second)]
+        weights = None
+        if first.weights is not None and second.weights is not None:
+            weights = np.where(passed, second.weights, first.weights)
         part = float(passed.mean())
         quality = self.quality(ends) + (1 - part) * moved[0] + part * moved[1]
         policies = [c.policy for c in (first, second) if c.policy is not None]
         plan = self._plan_of(policies, _stump(column, cut, side))
-        return TriedPlan("mixture", quality, np.where(passed, high, low), ends, None, plan, second.rate)
+        return TriedPlan("mixture", quality, np.where(passed, high, low), ends, None, plan, second.rate, weights)
 
 
 def pareto(candidates: Sequence[TriedPlan]) -> list[TriedPlan]:

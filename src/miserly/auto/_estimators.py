@@ -26,6 +26,7 @@ from miserly.estimators import PlanClassifier, PlanEstimator, PlanRegressor, con
 from miserly.frontiers import Frontier, Measured, Point, PredictedRows
 from miserly.metrics import Metric, get_metric
 from miserly.plan import Menu, Plan, as_error_costs, mistakes_of
+from miserly.solvers import LoggedPurchases
 
 logger = logging.getLogger(__name__)
 
@@ -34,6 +35,7 @@ class _AutoMiser(PlanEstimator):
     """What classification, regression and ranking share."""
 
     cost_axis = "budget"
+    weighs_logged_rows = True
     _kind: ClassVar[Kind]
     _planned: ClassVar[Any]
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -74,6 +76,8 @@ class _AutoMiser(PlanEstimator):
         seed = int(check_random_state(self.random_state).randint(2**31))
         large = LargeData.of(X, y, qid)
         if large is not None:
+            if self._given_costs().missing:
+                raise ValueError("Logged purchases are learned from an array or a frame: give X as one.")
             if prices is not None or error_costs is not None or self._given_costs().row_prices:
                 raise ValueError("Prices and error costs by row are learned from an array or a frame: give X as one.")
             sample = large.sample(seed, self._kind != "classes")
@@ -121,6 +125,15 @@ class _AutoMiser(PlanEstimator):
                 held = replace(held, prices=RowPrices(costs).matrix(held.X))
         if held is not None and train.mistakes is not None and matrix is not None:
             held = replace(held, mistakes=matrix[held.y.astype(np.intp)])
+        if costs.not_ordered:
+            if self._kind == "lists" or train.prices is not None:
+                raise ValueError(
+                    "missing='not_ordered' is for classes and numbers, with prices that are the same for all rows. "
+                    "Remove it from the cost table, or the other."
+                )
+            purchases = LoggedPurchases.learn(costs, train.X, train.y, seed)
+            train = replace(train, logged=purchases.own)
+            held = None if held is None else replace(held, logged=purchases.rows(held.X, held.y))
         return Task(self._kind, train, held, classes, costs, self.metric_, seed, matrix, self.max_rounds)
 
     def _error_costs(self, classes: np.ndarray | None, y: Floats, each_row: Any) -> tuple[Floats | None, Floats | None]:
@@ -161,7 +174,8 @@ class _AutoMiser(PlanEstimator):
             model = self._model(candidate.plan(False), scale.task)
             figure = candidate.quality if scale.task.metric.greater_is_better else -candidate.quality
             params = {"member": candidate.member, "rate": candidate.rate}
-            points.append(Point(params, model, Measured.of(figure, candidate.costs), None, math.nan))
+            measured = Measured.of(figure, candidate.costs, candidate.weights)
+            points.append(Point(params, model, measured, None, math.nan))
         plans = [point.model.plan_ for point in points]
         offer = _Offer(scale, kept, plans)
         unit, name = scale.task.costs.unit, type(self).__name__
@@ -172,7 +186,10 @@ class _AutoMiser(PlanEstimator):
         """A fitted model of one plan."""
         classes = plan.classes if plan.classes is None else task.classes
         notes = {**plan.notes, **self._category_notes()}
-        return self._planned.of(self, replace(plan, classes=classes, notes=notes, error_costs=task.error_costs))
+        costs = replace(plan.costs, missing=task.costs.missing)  # stages are learned by a table without it
+        return self._planned.of(
+            self, replace(plan, costs=costs, classes=classes, notes=notes, error_costs=task.error_costs)
+        )
 
     @property
     def menu_(self) -> Menu:
@@ -230,6 +247,8 @@ class _OutOfFold:
         probabilities = scale.outputs[candidate.ends, scale.every]
         teacher = scale.outputs[scale.graph.number[scale.graph.teacher]]
         truth = scale.rows.y.astype(np.intp)
+        if candidate.weights is not None:
+            return PredictedRows(probabilities, truth, candidate.costs, None, scale.counted, candidate.weights)
         return PredictedRows(probabilities, truth, candidate.costs, teacher, scale.counted)
 
 

@@ -83,6 +83,10 @@ class GateTree:
         return table
 
 
-def grow(inputs: Inputs, target: Floats, rows: np.ndarray, least_rows: int) -> GateTree:
-    """A tree for the target of some rows."""
-    return GateTree(*gates.grow_gate(inputs.codes, target, rows, MOST_LEAVES, least_rows, SHRINK))
+def grow(inputs: Inputs, target: Floats, rows: np.ndarray, least_rows: int, weights: Floats | None = None) -> GateTree:
+    """A tree for the target of some rows; those of weight 0 are left out."""
+    weight = np.ones(len(target))
+    if weights is not None:
+        rows = rows[weights[rows] > 0]
+        weight = weights / weights[rows].mean() if len(rows) else weights
+    return GateTree(*gates.grow_gate(inputs.codes, target, weight, rows, MOST_LEAVES, least_rows, SHRINK))

@@ -31,6 +31,8 @@ class SoftLabels:
     @property
     def believed(self) -> float:
         """The share of a label that the best model decides."""
+        if self.task.train.logged is not None:  # the best model has not seen what was not logged
+            return 0.0
         return AS_MANY / (AS_MANY + len(self.y))
 
     @cached_property

@@ -13,6 +13,7 @@ from miserly.auto._task import Rows
 from miserly.plan import Menu, Plan, Run
 
 MOST_PLANS, MOST_CAPS, MOST_ROWS = 16, 12, 1000
+LEAST = -1e9  # the quality of what cannot be measured
 
 
 def make_menu(scale: Scale, kept: Sequence[TriedPlan], plans: Sequence[Plan]) -> Menu:
@@ -26,14 +27,23 @@ def make_menu(scale: Scale, kept: Sequence[TriedPlan], plans: Sequence[Plan]) ->
     rows, labels = _rows(scale)
     tried = [kept[k].plan(labels is not None) for k in chosen]
 
+    def weigh(run: Run) -> Floats:
+        assert rows.logged is not None
+        assert run.accounts is not None
+        return rows.logged.weights_of(run.accounts)
+
     def quality(plan: Plan, run: Run) -> float:
         output = _output(scale, plan, run)
+        if rows.logged is not None:
+            counted = scale.task.quality(rows, output, weigh(run))
+            return counted if np.isfinite(counted) else LEAST
         value = None if labels is None or scale.task.kind == "lists" else labels.quality(output)
         return scale.task.quality(rows, output) if value is None else value
 
     caps = _caps([run.cost for run in (plan.run(rows.X, rows.qid) for plan in tried)])
-    measured = Menu.measured(tried, rows.X, quality, rows.qid, caps)
-    table, cost = np.nan_to_num(measured.quality, neginf=-1e9), measured.cost
+    weights = None if rows.logged is None else weigh
+    measured = Menu.measured(tried, rows.X, quality, rows.qid, caps, weights=weights)
+    table, cost = np.nan_to_num(measured.quality, neginf=LEAST), measured.cost
     moved = np.array([kept[k].quality for k in chosen]) - table[:, -1]
     spent = np.array([kept[k].mean_cost for k in chosen])
     factor = np.divide(spent, cost[:, -1], out=np.ones(len(spent)), where=cost[:, -1] > 0)

@@ -23,6 +23,7 @@ from miserly.auto._labels import SoftLabels
 from miserly.auto._stages import StageFitter, StageModel
 from miserly.auto._task import Rows, Task
 from miserly.plan import Trees, confidence_columns, stack_trees
+from miserly.solvers import weighted_mean
 
 N_PARTS = 3  # a rule is the mean of this many trees, each fitted on the rows of all parts but one
 MOST_COLUMNS = 12  # of the data, that a rule may look at: those that its stage uses most
@@ -102,7 +103,7 @@ class StageGraph:
         return gain / price if price > 0 else math.inf
 
     def _mean_loss(self, state: int) -> float:
-        return self.task.mean_loss(self.stages[state].oof, "log")
+        return self.task.mean_loss(self.stages[state].oof, "log", state)
 
     @cached_property
     def prices(self) -> Floats:
@@ -124,6 +125,38 @@ class StageGraph:
         if rows.prices is None:
             return np.broadcast_to(self.prices[:, None], (len(self.order), len(rows)))
         return np.array([rows.paid(s, self.stages[s].price, self.stages[s].evaluations) for s in self.order])
+
+    def weights(self, rows: Rows) -> Floats | None:
+        """How many rows each of some rows stands for that ends at each state (states × rows), where purchases were
+        logged; None: all rows count alike."""
+        return None if rows.logged is None else np.array([rows.logged.weights(s) for s in self.order])
+
+    @cached_property
+    def _weights_of_rows(self) -> Floats | None:
+        return self.weights(self.task.train.part(self.rows))
+
+    def _counted(self, *ends: np.ndarray) -> Floats | None:
+        """How many rows each row stands for whose purchases are logged wherever it may end."""
+        weights = self._weights_of_rows
+        if weights is None or len(ends) == 1:
+            return None if weights is None else weights[ends[0], np.arange(len(self.rows))]
+        out, logged = np.zeros(len(self.rows)), self.task.train.part(self.rows).logged
+        assert logged is not None
+        pairs, kind = np.unique(np.stack(ends), axis=1, return_inverse=True)
+        for k, (a, b) in enumerate(pairs.T):
+            here = np.flatnonzero(kind.ravel() == k)
+            out[here] = logged.part(here).weights(self.order[a] | self.order[b])
+        return out
+
+    def _mean(self, loss: Floats, ends: np.ndarray, here: Floats, state: int) -> float:
+        """The mean loss if rows end there. Where purchases are logged: that of stopping at a state, and what it differs
+        by on the rows that tell."""
+        counted = self._counted(ends)
+        if counted is None:
+            return float(loss.mean())
+        stopping = weighted_mean(here, self._counted(np.full(len(here), self.number[state])))
+        differs = weighted_mean(loss - here, counted)
+        return stopping + differs if np.isfinite(differs) else np.inf
 
     def _known_at(self, state: int) -> tuple[Inputs, np.ndarray | None]:
         task, stage = self.task, self.stages[state]
@@ -204,37 +237,41 @@ class StageGraph:
     ) -> tuple[Floats, list[np.ndarray], Decision]:
         """Which way is best for whom, then who goes at all; a rule is kept only where it beats the better constant on
         rows that it has not seen."""
-        ways = sorted(ways, key=lambda way: float(way[1].mean()))
+        ways = sorted(ways, key=lambda way: self._mean(way[1], ends[way[0]][0], here, state))
         last, worth = ways[0]
         reached = list(ends[last])
+        mean = self._mean(worth, reached[0], here, state)
         taken = [last]
         choosers: list[Rule] = []
         for way, cost in ways[1:]:
-            rule, passed = self._rule(state, worth - cost)
+            rule, passed = self._rule(state, worth - cost, self._counted(reached[0], ends[way][0]))
             better = np.where(passed[0], cost, worth)
-            if better.mean() < min(worth.mean(), cost.mean()) - 1e-9:
-                worth = better
-                reached = [np.where(on, there, so_far) for on, there, so_far in zip(passed, ends[way], reached)]
+            both_ways = [np.where(on, there, so_far) for on, there, so_far in zip(passed, ends[way], reached)]
+            mean_of_both = self._mean(better, both_ways[0], here, state)
+            if mean_of_both < min(mean, self._mean(cost, ends[way][0], here, state)) - 1e-9:
+                worth, mean, reached = better, mean_of_both, both_ways
                 taken.insert(0, way)
                 choosers.insert(0, rule)
-        rule, passed = self._rule(state, here - worth)
+        rule, passed = self._rule(state, here - worth, self._counted(reached[0]))
         both = np.where(passed[0], worth, here)
-        if both.mean() < min(here.mean(), worth.mean()) - 1e-9:
-            reached = [np.where(on, there, stay) for on, there, stay in zip(passed, reached, stop)]
-            return both, reached, Decision(rule, tuple(taken), tuple(choosers))
-        if worth.mean() < here.mean():
+        some = [np.where(on, there, stay) for on, there, stay in zip(passed, reached, stop)]
+        stopping = self._mean(here, stop[0], here, state)
+        if self._mean(both, some[0], here, state) < min(stopping, mean) - 1e-9:
+            return both, some, Decision(rule, tuple(taken), tuple(choosers))
+        if mean < stopping:
             return worth, reached, Decision(True, tuple(taken), tuple(choosers))
         return here, stop, Decision(False)
 
-    def _rule(self, state: int, target: Floats) -> tuple[Rule, list[np.ndarray]]:
-        """A rule for a target, and who passes: by trees that have not seen the row, by all, and of held-out rows."""
+    def _rule(self, state: int, target: Floats, counted: Floats | None) -> tuple[Rule, list[np.ndarray]]:
+        """A rule for a target, and who passes: by trees that have not seen the row, by all, and of held-out rows. Rows
+        are weighted by how many they stand for."""
         inputs, held = self.inputs[state]
         least = max(5, len(target) // 60)
         trees = []
         own, mean = np.zeros(len(target)), np.zeros(len(target))
         of_held = np.zeros(0 if held is None else len(held))
         for k in range(N_PARTS):
-            tree = grow(inputs, target, np.flatnonzero(self.part != k), least)
+            tree = grow(inputs, target, np.flatnonzero(self.part != k), least, counted)
             here = tree.predict(inputs.codes)
             own[self.part == k] = here[self.part == k]
             mean += here / N_PARTS

@@ -55,11 +55,8 @@ class SetSearch:
         if bought not in self._losses:
             output = self.fitter.out_of_fold(bought)
             self._outputs[bought] = output
-            self._losses[bought] = self._mean_loss(output)
+            self._losses[bought] = self.task.mean_loss(output, "log", bought)
         return self._losses[bought]
-
-    def _mean_loss(self, output: Floats) -> float:
-        return self.task.mean_loss(output, "log")
 
     def price(self, bought: int) -> float:
         """What a set costs."""
@@ -72,6 +69,7 @@ class SetSearch:
         while len(sets) <= longest and not self.clock.over(SEARCH):
             now = sets[-1]
             units = sorted({m & ~now for m in self.masks if m & ~now and self.price(m & ~now) <= most_expensive})
+            units = [unit for unit in units if self.task.can_learn(now | unit)]
             best, found = -math.inf, 0
             units = self._promising(now, units)
             in_parallel(self.loss, [now | unit for unit in units], len(self.task.train))
@@ -126,11 +124,12 @@ class SetSearch:
 
 def find_sets(task: Task, fitter: StageFitter, clock: TimeLimit) -> list[int]:
     """The sets worth a model, smallest first. Each but the empty one has all that is free, so that a row which can buy
-    nothing more is answered with that."""
+    nothing more is answered with that. Sets of logged purchases that few rows have are left out."""
     free = 0
     if float(np.max(task.costs.evaluation)) == 0:
         free = _union([mask for mask in fitter.masks if fitter.price(mask) == 0])
-    return _by_size({0, free, *(found | free for found in _find(task, fitter, clock))})
+    found = _by_size({0, free, *(found | free for found in _find(task, fitter, clock))})
+    return [s for s in found if task.can_learn(s)]
 
 
 def _find(task: Task, fitter: StageFitter, clock: TimeLimit, n_rates: int = 4) -> set[int]:
@@ -140,7 +139,7 @@ def _find(task: Task, fitter: StageFitter, clock: TimeLimit, n_rates: int = 4) -
     if len(units) <= FEW_UNITS:
         return _all_unions(units)
     if not prices:
-        return {0, _union(units)}
+        return {0, _union(units) & fitter.everything}
     if task.kind == "lists":
         sets = {0}
         for k, tier in enumerate(_tiers(fitter, units)):
@@ -148,7 +147,7 @@ def _find(task: Task, fitter: StageFitter, clock: TimeLimit, n_rates: int = 4) -
                 if not clock.over(0.3):
                     sets.update(_by_importance(fitter, power, tier, 10 if k == 0 else 7))
         return sets
-    everything = _union(units)
+    everything = _union(units) & fitter.everything
     search = SetSearch(task, clock, fitter)
     start = abs(search.loss(0)) or 1.0
     sets = {0, everything, *search.forward(None)}

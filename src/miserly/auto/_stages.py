@@ -91,7 +91,7 @@ class StageFitter:
     def __init__(self, task: Task, clock: TimeLimit, **params: Any) -> None:
         self.task, self.clock = task, clock
         self.masks = task.costs.feature_masks
-        self.everything = (1 << len(task.costs.acquisitions)) - 1
+        self.everything = _largest(task)
         self._ledger = Ledger(task.costs.price_list, ())
         settings: dict[str, Any] = {
             "n_estimators": int(np.clip(len(task.train) // 2, FEWEST_ROUNDS, MOST_ROUNDS)),
@@ -102,7 +102,8 @@ class StageFitter:
             "n_iter_no_change": PATIENCE,
         } | params
 
-        self.model = KINDS[task.kind](task.costs, tradeoff=0.0, n_jobs=1, random_state=task.seed, **settings)
+        costs = replace(task.costs, missing={})  # rows are weighted here
+        self.model = KINDS[task.kind](costs, tradeoff=0.0, n_jobs=1, random_state=task.seed, **settings)
         self.stages: dict[int, StageModel] = {}
         self.finals: dict[int, Plan] = {}
         self._of_set: dict[int, Any] = {}
@@ -135,7 +136,7 @@ class StageFitter:
         if MIDDLE <= len(task.train) < LARGE:
             deeper = clone(self.model).set_params(**DEEP)
             self._deeper = deeper if self._watched_loss(deeper) < least else None
-        if len(task.train) < LARGE and not self._is_priced:
+        if len(task.train) < LARGE and not self._is_priced and task.train.logged is None:
             self._linear = self._useful_linear()
 
     def _watched_loss(self, model: Any) -> float:
@@ -206,7 +207,8 @@ class StageFitter:
         if plans and self._deeper is not None and self.features(bought).mean() >= MANY:
             others, n_others = self._fold_plans(bought, self._deeper)
             loss = "log" if self.task.kind == "classes" else "squared"
-            if self.task.mean_loss(self._joined(others), loss) < self.task.mean_loss(self._joined(plans), loss):
+            found = [self.task.mean_loss(self._joined(which), loss, bought) for which in (others, plans)]
+            if found[0] < found[1]:
                 plans, n_rounds, model = others, n_others, self._deeper
         self._of_set[bought] = model
         final = self._final(bought, n_rounds, model)
@@ -324,10 +326,18 @@ class StageFitter:
         model, usable = clone(self.model if model is None else model), self.features(bought)
         if model.subsample < 1.0:
             model.max_features = _share_drawn(int(usable.sum()))
-        with self._lock:
-            if number not in self._bins:
-                self._bins[number] = model.prepare(rows.X)
-            data = self._bins[number]
+        weights = rows.weights(bought)
+        if weights is not None:  # learn from the rows on which the set was bought, which stand for those like them
+            there = np.flatnonzero(weights)
+            rows, weights = rows.part(there), weights[there] / weights[there].mean()
+            seen = None if watched is None else watched.weights(bought)
+            watched = watched if watched is None or seen is None else watched.part(np.flatnonzero(seen))
+            data = model.prepare(rows.X)
+        else:
+            with self._lock:
+                if number not in self._bins:
+                    self._bins[number] = model.prepare(rows.X)
+                data = self._bins[number]
         binned = replace(data, n_bins=np.where(usable, data.n_bins, 0).astype(data.n_bins.dtype))
         more: dict[str, Any] = {}
         if watched is not None:
@@ -336,6 +346,8 @@ class StageFitter:
         if self.task.kind == "lists":
             more["qid"] = rows.qid
             target = within_lists(rows.y, rows.qid) if model.loss == "squared" else target
+        if weights is not None:
+            more["sample_weight"] = weights
         return model.fit(rows.X, target, binned=binned, **more)
 
     def _predict(self, plan: Plan, rows: Rows) -> Floats:
@@ -348,6 +360,17 @@ class StageFitter:
         out = np.zeros((len(p), self.task.n_classes))  # a fold may lack a class
         out[:, plan.classes.astype(np.intp)] = p
         return out
+
+
+def _largest(task: Task) -> int:
+    """All acquisitions; of logged ones those that, one after the other, still leave enough rows to learn from."""
+    everything, marked = (1 << len(task.costs.acquisitions)) - 1, list(task.costs.not_ordered)
+    if task.can_learn(everything):
+        return everything
+    found = everything & ~sum(1 << a for a in marked)
+    for a in marked:
+        found |= 1 << a if task.can_learn(found | 1 << a) else 0
+    return found
 
 
 def _share_drawn(n_features: int) -> float:

@@ -50,7 +50,7 @@ def fit(
     with waiting("fitting", quiet=as_json):
         model.fit(table.X, table.y, **extra)
     plan = with_schema(model, table).plan_
-    if watched is not None:
+    if watched is not None and not plan.costs.not_ordered:
         plan = plan.with_promise(watched.X, watched.y, watched.qid)
     plan.save(out)
     summary = {

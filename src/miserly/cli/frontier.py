@@ -101,6 +101,9 @@ def frontier(
         chosen = next((p for p, q in zip(front.points, judge.points) if q is chosen), None)
         for point in front.points:
             plan = with_schema(point.model, tables[0]).plan_
+            if plan.costs.not_ordered:  # what rows do where not all is logged promises nothing
+                point.model.plan_ = plan
+                continue
             point.model.plan_ = plan.with_promise(tables[1].X, tables[1].y, tables[1].qid)
         _write(front, data[1], out, chosen, tables[0].schema)
     _report(front, out, chosen, failed, as_json)
@@ -121,7 +124,11 @@ def _report(front: Any, out: Path, chosen: Any, failed: Exception | None, as_jso
     if not as_json:
         click.echo(front.table())
         files = "frontier.txt, frontier.png" + (", frontier.menu" if (out / MENU).exists() else "")
-        click.echo(f"Wrote {out}/{files} and {len(front.points)} plans; see `miserly report {out}`.")
+        logged = any(point.validation.rows is not None for point in front.points)
+        see = "" if logged else f"; see `miserly report {out}`"
+        click.echo(f"Wrote {out}/{files} and {len(front.points)} plans{see}.")
+        if logged:
+            click.echo("Measured on the rows whose purchases were logged; effective_rows says how many they count for.")
     if failed is not None:
         raise failed
     if as_json:

@@ -16,6 +16,7 @@ HEAD = """\
 # price: what one value costs a row, in the unit below. 0 is free.
 # group: columns that come together (one blood sample) share the price of their group in [groups], paid once a row.
 # unit, type: for people, and how the column is read: number, category, boolean, date, date:%d.%m.%Y.
+# missing = "not_ordered": no value means that nobody bought it; models are learned and measured where somebody did.
 """
 
 
@@ -49,6 +50,8 @@ def init(train: Path, out: Path, price: float | None, unit: str, force: bool, **
     for c in kept:
         if c.warning:
             click.echo(f"Look at {c.column.name!r}: {c.warning}.")
+    if any(c.warning and c.column.name not in arguments.not_ordered for c in kept):
+        click.echo('Where a value is missing because nobody ordered it, write missing = "not_ordered" on its line.')
     label = "" if arguments.label else " --label COLUMN"
     first = "" if price is not None else f"Write the prices into {out}, then: "
     click.echo(f"{first}miserly frontier {train} --costs {out}{label}")
@@ -69,9 +72,10 @@ def _text(
     for c in columns:
         kind = c.column.kind + (f":{c.column.format}" if c.column.format else "")
         cost = '"?"' if price is None else f"{price:g}"
+        ordered = ', missing = "not_ordered"' if c.column.name in arguments.not_ordered else ""
         own = f"unit = {json.dumps(c.column.unit, ensure_ascii=False)}, type = {json.dumps(kind)}"
         name = json.dumps(c.column.name, ensure_ascii=False)
-        entry = f'{name:<{width}} = {{ price = {cost}, group = "", {own} }}'
+        entry = f'{name:<{width}} = {{ price = {cost}, group = "", {own}{ordered} }}'
         lines.append(f"{entry}  # {c.values}; {c.missing:.1%} missing{'; ' + c.warning if c.warning else ''}")
     lines += ["", "[groups]", '# blood = 5.0  # an example: columns with group = "blood" share it', ""]
     lines += _table_section(arguments, doubtful)

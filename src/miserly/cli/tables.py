@@ -28,6 +28,12 @@ def table_options(command: Callable[..., Any]) -> Callable[..., Any]:
             default=None,
             help="What cells such as >15 are: their number (the default), missing, or a mistake.",
         ),
+        click.option(
+            "--not-ordered",
+            multiple=True,
+            metavar="COLUMN",
+            help='Missing where nobody bought it (missing = "not_ordered" in the price file). Repeatable.',
+        ),
         click.option("--not-missing", multiple=True, metavar="WORD", help="A word, not a missing mark. Repeatable."),
         click.option("--missing", multiple=True, metavar="WORD", help="One more missing mark. Repeatable."),
         click.option(
@@ -60,6 +66,7 @@ class TableArguments:
     limits: str = "value"
     text: Mapping[str, str | None] = field(default_factory=dict)
     units: Mapping[str, str] = field(default_factory=dict)
+    not_ordered: tuple[str, ...] = ()
 
     @property
     def label(self) -> str | None:
@@ -72,7 +79,7 @@ def table_arguments(options: dict[str, Any], costs: Path | None = None) -> Table
     given = {name: options.pop(name) for name in (*ROLES, *TEXT_OPTIONS, "limits")}
     drop = tuple(name.strip() for entry in options.pop("drop") for name in entry.split(",") if name.strip())
     types = dict(_pair(entry) for entry in options.pop("types"))
-    missing, not_missing = options.pop("missing"), options.pop("not_missing")
+    missing, not_missing, not_ordered = (options.pop(name) for name in ("missing", "not_missing", "not_ordered"))
     kept = _from_price_file(costs)
     section, columns = kept.get("table", {}), kept.get("columns", {})
     known = {*ROLES, *TEXT_OPTIONS, "limits", "drop", "missing", "not_missing"}
@@ -91,6 +98,7 @@ def table_arguments(options: dict[str, Any], costs: Path | None = None) -> Table
         limits=given["limits"] or "value",
         text={name: given[name] for name in TEXT_OPTIONS},
         units={name: entry["unit"] for name, entry in entries.items() if entry.get("unit")},
+        not_ordered=not_ordered,
     )
 
 
@@ -144,6 +152,9 @@ def read_inputs(costs: Path, train: Path, others: tuple[Path | None, ...], argum
     prices, wrong = None, []
     try:
         prices = CostTable.from_file(costs)
+        if arguments.not_ordered:
+            marks = dict.fromkeys(arguments.not_ordered, "not_ordered")
+            prices = replace(prices, missing={**prices.missing, **marks})
     except ValueError as error:
         wrong.append(str(error))
     if is_letor(train):

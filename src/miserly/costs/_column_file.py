@@ -11,6 +11,7 @@ from miserly.costs._row_prices import is_row_price, with_price_needs
 ENTRIES = ("columns", "groups", "table", "unit", "evaluation", "exchange")
 KEYS = ("price", "group", "unit", "type", "missing")
 UNFILLED = "?"
+NOT_ORDERED = "not_ordered"
 
 
 def column_fields(content: Mapping[str, Any], text: str, path: str) -> dict[str, Any]:
@@ -35,6 +36,8 @@ def column_fields(content: Mapping[str, Any], text: str, path: str) -> dict[str,
         if group and group in columns:
             wrong.append(f"{place}: {group!r} is a group and a column. Rename the group.")
         needs[name], prices[name] = ((group, name) if group else (name,)), price
+        if entry.get("missing", NOT_ORDERED) not in ("", NOT_ORDERED):
+            wrong.append(f"{place}: missing is {entry['missing']!r}; it knows {NOT_ORDERED!r}. Else remove it.")
     wrong += [
         f"line {_line_of(text, name)}, group {name!r}: the price {price!r} is not a number of 0 or more."
         for name, price in groups.items()
@@ -43,6 +46,7 @@ def column_fields(content: Mapping[str, Any], text: str, path: str) -> dict[str,
     if wrong:
         start = f"Cost file '{path}'"
         raise ValueError(f"{start}, {wrong[0]}" if len(wrong) == 1 else "\n  ".join((f"{start} has problems:", *wrong)))
+    marked = [name for name, entry in columns.items() if isinstance(entry, Mapping) and entry.get("missing")]
     used = {group for wanted in needs.values() for group in wanted[:-1]}
     prices |= {name: price for name, price in groups.items() if name in used}
     return {
@@ -52,6 +56,7 @@ def column_fields(content: Mapping[str, Any], text: str, path: str) -> dict[str,
         "unit": content.get("unit", "units"),
         "evaluation": content.get("evaluation", 0.0),
         "exchange": content.get("exchange", {}),
+        "missing": dict.fromkeys(marked, NOT_ORDERED),
     }
 
 

@@ -15,7 +15,7 @@ from miserly.costs._row_prices import LinearPrice, with_price_needs
 
 SIGN = re.compile(r"\s+([+-])\s+")
 COLUMNS = ("feature", "cost", "group", "group_cost")
-ENTRIES = ("acquisitions", "features", "unit", "evaluation", "exchange")
+ENTRIES = ("acquisitions", "features", "unit", "evaluation", "exchange", "missing")
 
 
 def read_csv(path: str | Path) -> list[dict[str, Any]]:
@@ -57,6 +57,7 @@ def read_toml(path: str | Path) -> dict[str, Any]:
         "unit": content.get("unit", "units"),
         "evaluation": content.get("evaluation", 0.0),
         "exchange": content.get("exchange", {}),
+        "missing": content.get("missing", {}),
     }
 
 
@@ -68,8 +69,9 @@ def as_toml(fields: Mapping[str, Any]) -> str:
         ("acquisitions", prices),
         ("features", fields["needs"]),
         ("exchange", fields.get("exchange", {})),
+        ("missing", fields.get("missing", {})),
     ):
-        if entries or title != "exchange":
+        if entries or title in ("acquisitions", "features"):
             lines += ["", f"[{title}]", *(f"{json.dumps(k)} = {_as_toml_value(v)}" for k, v in entries.items())]
     return "\n".join(lines) + "\n"
 

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from miserly import _display
 from miserly.costs import _currencies as currencies
 from miserly.costs import _files as files
+from miserly.costs._column_file import NOT_ORDERED
 from miserly.costs._ledger import set_bits
 from miserly.costs._row_prices import RowPrice, check_row_prices, checked_price, with_price_needs
 from miserly.files import write_whole
@@ -65,6 +66,9 @@ class CostTable:
         The amounts in each currency, by acquisition. Filled in from `prices`.
     upper : mapping of str to float, default={}
         For prices that were measured on training rows, their upper quantile: what `strict=True` decides by.
+    missing : mapping of str to "not_ordered", default={}
+        Features and acquisitions whose missing values say that nobody bought them, as in logs of what was ordered.
+        Models learn a purchase from the rows that have it, and are measured where their purchases were logged.
 
     Examples
     --------
@@ -85,6 +89,7 @@ class CostTable:
     row_prices: Mapping[str, RowPrice] = field(default_factory=dict)
     amounts: Mapping[str, Mapping[str, float | RowPrice]] = field(default_factory=dict)
     upper: Mapping[str, float] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         given = {**dict(self.prices), **dict(self.row_prices), **dict(self.amounts)}
@@ -110,15 +115,27 @@ class CostTable:
         else:
             evaluation = tuple(checked_price("the price of an evaluation", e) for e in np.asarray(self.evaluation))
         check_row_prices(needs, rules)
+        missing = self._checked_missing(features, prices)
         for name, value in (("features", features), ("needs", MappingProxyType(needs))):
             object.__setattr__(self, name, value)
-        own = (prices, exchange, rules, amounts, upper)
-        tables: dict[str, dict[str, Any]] = dict(zip(("prices", "exchange", "row_prices", "amounts", "upper"), own))
+        own = (prices, exchange, rules, amounts, upper, missing)
+        names = ("prices", "exchange", "row_prices", "amounts", "upper", "missing")
+        tables: dict[str, dict[str, Any]] = dict(zip(names, own))
         for name, table in tables.items():
             object.__setattr__(self, name, MappingProxyType(table))
         if exchange and self.unit == "units":
             object.__setattr__(self, "unit", next((c for c, rate in exchange.items() if rate == 1.0), "units"))
         object.__setattr__(self, "evaluation", evaluation)
+
+    def _checked_missing(self, features: tuple[str, ...], prices: Mapping[str, Any]) -> dict[str, str]:
+        """What `missing` says of features and acquisitions that the table has."""
+        missing = {str(name): str(kind) for name, kind in dict(self.missing).items()}
+        for name, kind in missing.items():
+            if kind != NOT_ORDERED:
+                raise ValueError(f"missing of {name!r} is {kind!r}; it knows {NOT_ORDERED!r}. Else leave it out.")
+            if self.each is None and name not in features and name not in prices:
+                raise ValueError(f"missing names {name!r}, which is no feature and no acquisition of the table.")
+        return missing
 
     # ---- making one -------------------------------------------------------------------------------------------
 
@@ -130,6 +147,7 @@ class CostTable:
         evaluation: float | Sequence[float] = 0.0,
         unit: str = "units",
         exchange: Mapping[str, float] | None = None,
+        missing: Mapping[str, str] | None = None,
     ) -> CostTable:
         """One price per feature: a dict of names, or an array in the order of the columns. A feature on which the price
         of another depends is needed by that other."""
@@ -146,6 +164,7 @@ class CostTable:
             unit=unit,
             named=named,
             exchange=exchange or {},
+            missing=missing or {},
         )
 
     @classmethod
@@ -209,6 +228,7 @@ class CostTable:
             "each": self.each,
             **currencies.as_plain(self.exchange, self.row_prices, self.amounts),
             **({"upper": dict(self.upper)} if self.upper else {}),
+            **({"missing": dict(self.missing)} if self.missing else {}),
         }
 
     def to_toml(self, path: str | Path) -> None:
@@ -253,6 +273,7 @@ class CostTable:
             self.each,
             exchange,
             *self.upper.items(),
+            *sorted(self.missing.items()),
         )
 
     # ---- asking it --------------------------------------------------------------------------------------------
@@ -321,7 +342,8 @@ class CostTable:
         needs = {f: self.needs[f] for f in kept}
         wanted = {a for acquisitions in needs.values() for a in acquisitions}
         prices = {a: p for a, p in self.specs.items() if a in wanted}
-        return replace(self, features=kept, needs=needs, prices=prices, row_prices={}, amounts={})
+        missing = {name: kind for name, kind in self.missing.items() if name in needs or name in wanted}
+        return replace(self, features=kept, needs=needs, prices=prices, row_prices={}, amounts={}, missing=missing)
 
     def scaled(self, factor: float) -> CostTable:
         """All prices times a factor: another unit."""
@@ -413,6 +435,17 @@ class CostTable:
         return tuple(self._masks[f] for f in self.features)
 
     @cached_property
+    def not_ordered(self) -> dict[int, tuple[int, ...]]:
+        """The acquisitions, by number, whose missing values say that nobody bought them, and the features of each."""
+        masks, found = self.feature_masks, {}
+        marked = [f in self.missing or any(a in self.missing for a in self.needs[f]) for f in self.features]
+        for a in range(len(self.prices)):
+            served = tuple(f for f, mask in enumerate(masks) if mask >> a & 1)
+            if served and all(marked[f] for f in served):
+                found[a] = served
+        return found
+
+    @cached_property
     def needs_words(self) -> NDArray[np.uint64]:
         """The acquisitions that each feature needs as 64-bit words, for the kernels."""
         n_words = max(1, -(-len(self.prices) // 64))
@@ -466,6 +499,7 @@ class CostTable:
             row_prices={},
             amounts={},
             upper={own.get(a, a): p for a, p in self.upper.items()},
+            missing={{**dict(zip(self.features, names)), **own}.get(a, a): kind for a, kind in self.missing.items()},
             named=True,
         )
 

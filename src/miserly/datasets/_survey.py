@@ -15,6 +15,8 @@ MOST_EXPLAINED = 0.9  # a single column that explains more of the label than thi
 MOST_MISSING_GAP = 0.3  # a difference of missing shares between labels that is not chance in tables of some size
 _FEWEST_ROWS = 50  # below that, a column can explain a label by chance
 _BINS = 20
+_FEWEST_IN_PART = 20  # rows of a quarter of another column, to say which share of them lacks a value
+_MOST_LOOKED_AT = 5000  # rows, to see by what values are missing
 _NAMES_OF_IDENTIFIERS = re.compile(r"(?i)(^|[_\s.-])(id|nr|no|number|key|case|patient|record)($|[_\s.-])|id$")
 
 
@@ -33,16 +35,16 @@ def survey_table(table: Table) -> list[ColumnSurvey]:
     """Look at every feature column of a table, beside its label."""
     schema = table.schema or Schema.of_names(table.features)
     codes = None if table.y is None else _label_codes(table.y)
-    return [_look(column, values, codes) for column, values in zip(schema.columns, table.X.T)]
+    others = _gaps_by_others(schema, table.X)
+    return [_look(column, values, codes, more) for column, values, more in zip(schema.columns, table.X.T, others)]
 
 
-def _look(column: Column, values: np.ndarray, codes: np.ndarray | None) -> ColumnSurvey:
+def _look(column: Column, values: np.ndarray, codes: np.ndarray | None, by_others: str) -> ColumnSurvey:
     gone = np.isnan(values)
     present = values[~gone]
     missing = float(gone.mean()) if len(gone) else 0.0
-    return ColumnSurvey(
-        column, missing, _in_words(column, present), _doubt(column, values, codes), _gap(gone, codes, missing)
-    )
+    warning = _gap(gone, codes, missing) or by_others
+    return ColumnSurvey(column, missing, _in_words(column, present), _doubt(column, values, codes), warning)
 
 
 def _in_words(column: Column, present: np.ndarray) -> str:
@@ -88,6 +90,35 @@ def _gap(gone: np.ndarray, codes: np.ndarray | None, missing: float) -> str:
     if len(shares) < 2 or shares.max() - shares.min() < MOST_MISSING_GAP:
         return ""
     return f"missing in {shares.min():.0%} to {shares.max():.0%} of the rows, by label: who orders it knows something"
+
+
+def _gaps_by_others(schema: Schema, X: np.ndarray) -> list[str]:
+    """For each column a warning if its values are missing for some values of another column more than for others."""
+    X = X[:: max(1, len(X) // _MOST_LOOKED_AT)]
+    gone = np.isnan(X)
+    some = (gone.mean(axis=0) > 0.02) & (gone.mean(axis=0) < 0.98)
+    warnings = [""] * X.shape[1]
+    if len(X) < _FEWEST_ROWS or not some.any():
+        return warnings
+    low, high = np.ones((X.shape[1],) * 2), np.zeros((X.shape[1],) * 2)  # shares missing: of a column, by another
+    codes = np.full(X.shape, -1, np.int8)
+    for f, (column, missing) in enumerate(zip(X.T, gone.T)):
+        if not missing.all():
+            cuts = np.unique(np.quantile(column[~missing], (0.25, 0.5, 0.75), method="lower"))
+            codes[~missing, f] = np.searchsorted(cuts, column[~missing], side="left")
+    for part in range(4):
+        here = (codes == part).astype(np.float32)
+        counts = here.sum(axis=0)
+        shares = (gone.T.astype(np.float32) @ here) / np.maximum(counts, 1)
+        enough = counts >= _FEWEST_IN_PART
+        low, high = np.where(enough, np.minimum(low, shares), low), np.where(enough, np.maximum(high, shares), high)
+    for f in np.flatnonzero(some).tolist():
+        by = int(np.argmax(high[f] - low[f]))
+        if high[f, by] - low[f, by] >= MOST_MISSING_GAP:
+            name = schema.columns[by].name
+            shares = f"{low[f, by]:.0%} to {high[f, by]:.0%}"
+            warnings[f] = f"missing in {shares} of the rows, by {name!r}: who orders it looks at that"
+    return warnings
 
 
 def _label_codes(y: np.ndarray) -> np.ndarray:

@@ -5,6 +5,8 @@ from miserly.frontiers._folds import divide as divide
 from miserly.frontiers._front import Frontier, Point, figure
 from miserly.frontiers._front import Measured as Measured
 from miserly.frontiers._job import Job as Job
+from miserly.frontiers._job import logged_purchases as logged_purchases
+from miserly.frontiers._job import measured_where_logged as measured_where_logged
 from miserly.frontiers._sweep import SweepError, frontier
 from miserly.frontiers._totals import PredictedRows as PredictedRows
 from miserly.frontiers._totals import TotalCost as TotalCost

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -11,6 +12,8 @@ import numpy as np
 from miserly.frontiers._front import Point
 from miserly.frontiers._job import Job
 from miserly.plan import Menu, Plan, Run
+
+LEAST = -1e9  # the quality of what cannot be measured
 
 
 def baseline(like: Point, job: Job) -> Point | None:
@@ -31,12 +34,25 @@ def menu_of(front: list[Point], job: Job) -> Menu:
     X, y, qid = job.validation
     sign = 1.0 if job.metric.greater_is_better else -1.0
 
+    like = front[-1].model
+    dense, costs = like._dense(X), front[-1].model.plan_.costs
+    logged = job.purchases(like).rows(dense, y) if costs.not_ordered else None
+
+    def weigh(run: Run) -> Any:
+        assert logged is not None
+        assert run.accounts is not None
+        return logged.weights_of(run.accounts)
+
     def quality(plan: Plan, run: Run) -> float:
+        if logged is not None:
+            value = job.quality(np.asarray(y), _output(plan, run, job), qid, plan.classes, weigh(run))
+            return sign * value if math.isfinite(value) else LEAST
         return sign * job.metric(np.asarray(y), _output(plan, run, job), qid=qid, classes=plan.classes)
 
     plans = [point.model.plan_ for point in front]
     names = [", ".join(f"{name}={value:.3g}" for name, value in point.params.items()) or "constant" for point in front]
-    return Menu.measured(plans, front[-1].model._dense(X), quality, qid, names=names, metric=job.metric.name)
+    weights = None if logged is None else weigh
+    return Menu.measured(plans, dense, quality, qid, names=names, metric=job.metric.name, weights=weights)
 
 
 def _output(plan: Plan, run: Run, job: Job) -> Any:

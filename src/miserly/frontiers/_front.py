@@ -15,6 +15,7 @@ from miserly import _display
 from miserly.frontiers._totals import PredictedRows, TotalCost, costs_of_mistakes, deciding, total_cost
 from miserly.metrics import Metric
 from miserly.plan import Menu, draw
+from miserly.solvers import effective_number, weighted_mean
 
 STATISTICS = ("mean", "median", "p95", "p99", "max")
 NOT_IN_TABLE = ("pareto", "median_cost", "p99_cost")
@@ -22,16 +23,35 @@ NOT_IN_TABLE = ("pareto", "median_cost", "p99_cost")
 
 @dataclass(frozen=True)
 class Measured:
-    """Quality and cost per row on one data set."""
+    """Quality and cost per row on one data set; where purchases were logged, the effective number of rows that say
+    so."""
 
     quality: float
     cost: Mapping[str, float]
+    rows: float | None = None
 
     @classmethod
-    def of(cls, quality: float, costs: np.ndarray) -> Measured:
-        """Summarise the costs of all rows."""
-        values = (np.mean(costs), *np.percentile(costs, [50, 95, 99]), np.max(costs))
-        return cls(float(quality), {name: float(v) for name, v in zip(STATISTICS, values)})
+    def of(cls, quality: float, costs: np.ndarray, weights: np.ndarray | None = None) -> Measured:
+        """Summarise the costs of all rows; with weights, of those that count."""
+        if weights is None:
+            values = (np.mean(costs), *np.percentile(costs, [50, 95, 99]), np.max(costs))
+            return cls(float(quality), {name: float(v) for name, v in zip(STATISTICS, values)})
+        there = np.flatnonzero(weights)
+        if not len(there):
+            return cls(math.nan, dict.fromkeys(STATISTICS, math.nan), 0.0)
+        paid, counted = costs[there], weights[there]
+        rising = np.argsort(paid, kind="stable")
+        share = np.cumsum(counted[rising]) / counted.sum()
+        last = len(there) - 1
+        at = [paid[rising[min(last, int(np.searchsorted(share, q)))]] for q in (0.5, 0.95, 0.99)]
+        figures = (weighted_mean(paid, counted), *at, paid.max())
+        cost = {name: float(v) for name, v in zip(STATISTICS, figures)}
+        return cls(float(quality), cost, effective_number(counted))
+
+    def record(self) -> dict[str, Any]:
+        """As plain data, for files; `Measured(**record)` gives it back."""
+        rows = {} if self.rows is None else {"rows": self.rows}
+        return {"quality": self.quality, "cost": dict(self.cost), **rows}
 
 
 @dataclass(frozen=True)
@@ -261,12 +281,14 @@ class Frontier:
         """
         on_front = {id(p) for p in self.pareto()}
         taken = {self.metric.name, f"test_{self.metric.name}", "test_mean_cost", "pareto", "seconds"}
-        taken |= {f"{name}_cost" for name in STATISTICS}
+        taken |= {"effective_rows", *(f"{name}_cost" for name in STATISTICS)}
         rows = []
         for point in self.candidates:
             row = {(f"param_{name}" if name in taken else name): value for name, value in point.params.items()}
             row[self.metric.name] = point.validation.quality
             row |= {f"{name}_cost": value for name, value in point.validation.cost.items()}
+            if point.validation.rows is not None:
+                row["effective_rows"] = point.validation.rows
             if point.test is not None:
                 row |= {f"test_{self.metric.name}": point.test.quality, "test_mean_cost": point.test.cost["mean"]}
             rows.append({**row, "pareto": id(point) in on_front, "seconds": point.seconds})

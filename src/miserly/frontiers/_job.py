@@ -6,6 +6,7 @@ cross-validation each point is measured on rows that its fits have not seen, and
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,8 @@ from miserly.frontiers._folds import Fold
 from miserly.frontiers._front import Measured, Point
 from miserly.frontiers._totals import PredictedRows
 from miserly.metrics import Metric
+from miserly.plan import Plan, as_matrix
+from miserly.solvers import LoggedPurchases
 
 Data = tuple[Any, Any, Any]
 
@@ -100,9 +103,14 @@ class Job:
         classes = getattr(fitted, "classes_", None)
         output: Any = None
         costs = np.zeros(len(y))
+        weights: Any = None
         for model, part, (_, score) in zip(models, self.parts, self.folds):
             assert part.validation is not None
             values, costs[score] = part._predicted(model, part.validation)
+            counted = part._counted(model, part.validation)
+            if counted is not None:
+                weights = np.zeros(len(y)) if weights is None else weights
+                weights[score] = counted
             if values.ndim == 2 and classes is not None and values.shape[1] < len(classes):
                 values = _with_all_classes(values, model.classes_, classes)
             if output is None:
@@ -110,11 +118,13 @@ class Job:
             output[score] = values
         scored = np.unique(np.concatenate([score for _, score in self.folds]))
         given = None if qid is None else np.asarray(qid)[scored]
-        quality = self.metric(y[scored], output[scored], qid=given, classes=classes)
+        counted = None if weights is None else weights[scored]
+        quality = self.quality(y[scored], output[scored], given, classes, counted)
         held = None
         if output.ndim == 2 and classes is not None:
-            held = PredictedRows(output[scored], np.searchsorted(classes, y[scored]), costs[scored])
-        return Measured.of(quality, costs[scored]), fitted, held
+            truth = np.searchsorted(classes, y[scored])
+            held = PredictedRows(output[scored], truth, costs[scored], weights=counted)
+        return Measured.of(quality, costs[scored], counted), fitted, held
 
     def _fitted(self, params: Mapping[str, Any]) -> Any:
         if self.whole is not None:
@@ -124,8 +134,38 @@ class Job:
     def measure(self, model: Any, data: Data) -> Measured:
         """Quality and costs of a fitted model on some rows."""
         output, costs = self._predicted(model, data)
-        quality = self.metric(np.asarray(data[1]), output, qid=data[2], classes=getattr(model, "classes_", None))
-        return Measured.of(quality, costs)
+        weights = self._counted(model, data)
+        quality = self.quality(np.asarray(data[1]), output, data[2], getattr(model, "classes_", None), weights)
+        return Measured.of(quality, costs, weights)
+
+    def quality(self, y: Any, output: Any, qid: Any, classes: Any, weights: Any) -> float:
+        """The metric on the rows that count."""
+        if weights is None:
+            return self.metric(y, output, qid=qid, classes=classes)
+        there = np.flatnonzero(weights)
+        if not len(there):
+            return float("nan")
+        return self.metric(y[there], output[there], classes=classes, sample_weight=weights[there])
+
+    def counted(self, model: Any) -> Any:
+        """The same of validation rows."""
+        return None if self.validation is None else self._counted(model, self.validation)
+
+    def _counted(self, model: Any, data: Data) -> Any:
+        """How many rows each stands for whose purchases by a model were all logged; None where nothing is logged."""
+        plan = getattr(model, "plan_", None)
+        if not isinstance(plan, Plan) or not plan.costs.not_ordered:
+            return None
+        return logged_weights(plan, self.purchases(model), model._dense(data[0]), data[1])
+
+    def purchases(self, model: Any) -> LoggedPurchases:
+        """How likely the purchases of the training rows were, as a fitted model prices them; learned once."""
+        plan = model.plan_
+        known: LoggedPurchases | None = self.__dict__.get("_learned")
+        if known is None or known.costs != plan.costs:
+            known = LoggedPurchases.learn(plan.costs, model._dense(self.train[0]), np.asarray(self.train[1]))
+            self.__dict__["_learned"] = known
+        return known
 
     def _predicted(self, model: Any, data: Data) -> tuple[Any, Any]:
         """What the metric looks at, and what the rows pay."""
@@ -142,6 +182,34 @@ class Job:
         name = "validation" if data is self.validation else "test" if data is self.test else ""
         paid = {"prices": self.prices[name]} if name in self.prices else {}
         return np.asarray(output), model.predict_cost(X, **by_query, **paid)
+
+
+def logged_weights(plan: Plan, purchases: LoggedPurchases, X: Any, y: Any) -> Any:
+    """How many rows each of some rows stands for, if a plan walks them: 0 where it buys what was not logged."""
+    accounts = plan.run(X).accounts
+    assert accounts is not None
+    return purchases.rows(X, y).weights_of(accounts)
+
+
+def logged_purchases(model: Any, X: Any, y: Any) -> LoggedPurchases | None:
+    """How likely the purchases of the rows were that an estimator was fitted on; None if its prices mark none."""
+    plan = model.plan_
+    return LoggedPurchases.learn(plan.costs, model._dense(X), y) if plan.costs.not_ordered else None
+
+
+def measured_where_logged(plan: Plan, purchases: LoggedPurchases, X: Any, y: Any, metric: Metric) -> Measured:
+    """A plan on the rows whose purchases were all logged, each weighted by how many rows it stands for."""
+    X, run = as_matrix(X, plan.costs.features, plan.costs.named), plan.run(X)
+    weights = logged_weights(plan, purchases, X, y)
+    there = np.flatnonzero(weights)
+    output = plan.probabilities(run.z) if metric.input == "proba" else plan.read(run.z)
+    if metric.input == "score":
+        output = run.score[:, 0] if plan.classes is None else plan.probabilities(run.z)[:, 1]
+    quality = math.nan
+    if len(there):
+        more = {"sample_weight": weights[there], "classes": plan.classes}
+        quality = metric(np.asarray(y)[there], output[there], **more)
+    return Measured.of(quality, run.cost, weights)
 
 
 def _rows_of(prices: Any, rows: np.ndarray) -> Any:

@@ -52,8 +52,8 @@ class Store:
         plan.save(path.with_suffix(".plan"))
         content = {
             "params": {name: _plain(value) for name, value in point.params.items()},
-            "validation": _figures(point.validation),
-            "test": None if point.test is None else _figures(point.test),
+            "validation": point.validation.record(),
+            "test": None if point.test is None else point.test.record(),
             "seconds": point.seconds,
             "fitted": state,
             "plan": _sum(path.with_suffix(".plan").read_bytes()),
@@ -122,10 +122,6 @@ def _check(folder: Path, described: Mapping[str, str], unfinished: list[Path]) -
 def _difference(name: str, before: Mapping[str, str], now: Mapping[str, str]) -> str:
     joint = "" if name.endswith("=") else " is "
     return f"{name}{joint}{before.get(name, 'none')} there, {now.get(name, 'none')} here"
-
-
-def _figures(measured: Measured) -> dict[str, Any]:
-    return {"quality": measured.quality, "cost": dict(measured.cost)}
 
 
 def _text(content: Any) -> str:

@@ -192,7 +192,7 @@ def _held_out(points: Sequence[Point], job: Job) -> Any:
     if job.validation is None:
         seen = [point.out_of_fold for point in points]
         return seen.__getitem__ if all(rows is not None for rows in seen) else None
-    return partial(held_out, models, *job.validation[:2])
+    return partial(held_out, models, *job.validation[:2], job.counted)
 
 
 def _offer(points: Sequence[Point], job: Job, constant: Point | None) -> Any:

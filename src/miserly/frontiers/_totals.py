@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -11,18 +12,21 @@ import numpy as np
 
 from miserly._typing import Array, Floats
 from miserly.plan import least_expected, mistakes_of
+from miserly.solvers import effective_number, weighted_mean
 
 
 class PredictedRows(NamedTuple):
     """Rows that a model was not fitted on: probabilities (rows × classes), numbers of the true classes, costs, the
     probabilities of the best model of all, if they are known, and which of the rows that were given to `fit` they are
-    (training rows, then validation rows), if not all."""
+    (training rows, then validation rows), if not all; and how many rows each stands for, where purchases were
+    logged."""
 
     probabilities: Floats
     truth: Array
     costs: Floats
     teacher: Floats | None = None
     counted: Array | None = None
+    weights: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -69,19 +73,21 @@ class TotalCost:
 
 def total_cost(rows: PredictedRows, error_costs: Any) -> TotalCost:
     """The total on some rows, if each prediction is the one with the least expected cost."""
-    probabilities, truth, costs, teacher, _ = rows
+    probabilities, truth, costs, teacher, _, weights = rows
     matrix, each = costs_of_mistakes(rows, error_costs)
     predicted = least_expected(probabilities, matrix)
     mistakes = (matrix[truth] if each is None else each)[np.arange(len(truth)), predicted]
     whole = costs + mistakes
-    margin = 1.96 * float(whole.std()) / max(1, len(whole)) ** 0.5
-    mean = float(whole.mean())
-    rates = _rates(truth, predicted) if len(matrix) == 2 else {}
+    mean = weighted_mean(whole, weights)
+    spread = weighted_mean(np.square(whole - mean), weights) ** 0.5
+    margin = 1.96 * spread / max(1.0, len(whole) if weights is None else effective_number(weights)) ** 0.5
+    rates = _rates(truth, predicted, weights) if len(matrix) == 2 else {}
     smoothed = None
     if teacher is not None:
         expected = float((teacher * matrix[:, predicted].T).sum(axis=1).mean())
         smoothed = float(costs.mean()) + 0.5 * float(mistakes.mean()) + 0.5 * expected
-    return TotalCost(float(costs.mean()), float(mistakes.mean()), (mean - margin, mean + margin), rates, smoothed)
+    tests, wrong = weighted_mean(costs, weights), weighted_mean(mistakes, weights)
+    return TotalCost(tests, wrong, (mean - margin, mean + margin), rates, smoothed)
 
 
 def costs_of_mistakes(rows: PredictedRows, error_costs: Any) -> tuple[Floats, Floats | None]:
@@ -99,14 +105,15 @@ def deciding(model: Any, error_costs: Any) -> Any:
     return chosen
 
 
-def held_out(models: list[Any], X: Any, y: Any, number: int) -> PredictedRows:
-    """What a model of a sweep says of the validation rows."""
+def held_out(models: list[Any], X: Any, y: Any, weigh: Callable[[Any], Any], number: int) -> PredictedRows:
+    """What a model of a sweep says of the validation rows; `weigh(model)` says how much they count."""
     model = models[number]
+    weights = weigh(model)
     truth = np.searchsorted(model.classes_, np.asarray(y))
-    return PredictedRows(model.predict_proba(X), truth, model.predict_cost(X))
+    return PredictedRows(model.predict_proba(X), truth, model.predict_cost(X), weights=weights)
 
 
-def _rates(truth: Array, predicted: Array) -> dict[str, float]:
+def _rates(truth: Array, predicted: Array, weights: Floats | None) -> dict[str, float]:
     ill, said = truth == 1, predicted == 1
     cases = {
         "sensitivity": (ill, said),
@@ -114,4 +121,7 @@ def _rates(truth: Array, predicted: Array) -> dict[str, float]:
         "positive predictive value": (said, ill),
         "negative predictive value": (~said, ~ill),
     }
-    return {name: float(right[among].mean()) if among.any() else math.nan for name, (among, right) in cases.items()}
+    return {
+        name: weighted_mean(right[among], None if weights is None else weights[among]) if among.any() else math.nan
+        for name, (among, right) in cases.items()
+    }

@@ -6,8 +6,8 @@ from miserly.kernels.compiling import compiled
 
 
 @compiled
-def grow_gate(codes, target, rows, most_leaves, least_rows, shrink):
-    """A tree for the target of some rows of `codes` (rows × columns, bins as numbers).
+def grow_gate(codes, target, weight, rows, most_leaves, least_rows, shrink):
+    """A tree for the target of some rows of `codes` (rows × columns, bins as numbers), each as many as its weight.
 
     Returns for each node the column (-1 in a leaf), the last bin that goes left, the left child (the right one is the
     next), and the value: the mean of its rows, moved towards the parent's as if `shrink` rows more had that value.
@@ -23,13 +23,11 @@ def grow_gate(codes, target, rows, most_leaves, least_rows, shrink):
     first, last = np.zeros(most, np.int64), np.zeros(most, np.int64)
     best_column, best_cut = np.zeros(most, np.int64), np.zeros(most, np.int64)
     members, moved = rows.copy(), np.empty_like(rows)
-    counts, sums = np.zeros((n_columns, n_bins), np.int64), np.zeros((n_columns, n_bins))
-    total = 0.0
-    for i in rows:
-        total += target[i]
-    value[0] = total / max(rows.size, 1)
+    counts, sums = np.zeros((n_columns, n_bins)), np.zeros((n_columns, n_bins))
+    total, n = _sums(target, weight, rows)
+    value[0] = total / n if rows.size else 0.0
     last[0] = rows.size
-    gain[0], best_column[0], best_cut[0] = _best_split(codes, target, members, least_rows, counts, sums)
+    gain[0], best_column[0], best_cut[0] = _best_split(codes, target, weight, members, least_rows, counts, sums)
     n_nodes = 1
     while n_nodes + 1 < most:
         at = -1
@@ -44,11 +42,9 @@ def grow_gate(codes, target, rows, most_leaves, least_rows, shrink):
             k = n_nodes
             first[k], last[k] = begin, end
             part = members[begin:end]
-            total = 0.0
-            for i in part:
-                total += target[i]
-            value[k] = (total + shrink * value[at]) / (end - begin + shrink)
-            gain[k], best_column[k], best_cut[k] = _best_split(codes, target, part, least_rows, counts, sums)
+            total, n = _sums(target, weight, part)
+            value[k] = (total + shrink * value[at]) / (n + shrink)
+            gain[k], best_column[k], best_cut[k] = _best_split(codes, target, weight, part, least_rows, counts, sums)
             n_nodes += 1
     return column[:n_nodes], cut[:n_nodes], left[:n_nodes], value[:n_nodes]
 
@@ -69,23 +65,34 @@ def _divide(codes, cut, members, moved):
 
 
 @compiled
-def _best_split(codes, target, members, least_rows, counts, sums):
+def _sums(target, weight, rows):
+    """The weighted sum of the target of some rows, and the sum of their weights."""
+    total = n = 0.0
+    for i in rows:
+        total += weight[i] * target[i]
+        n += weight[i]
+    return total, n
+
+
+@compiled
+def _best_split(codes, target, weight, members, least_rows, counts, sums):
     """The gain, the column and the cut of the split that explains most; a gain of 0 where there is none."""
-    n, n_columns, n_bins = members.size, counts.shape[0], counts.shape[1]
+    n_columns, n_bins = counts.shape
+    _, n = _sums(target, weight, members)
     if n < 2 * least_rows:
         return 0.0, -1, 0
     mean = 0.0
     for i in members:
-        mean += target[i] / n
-    counts[:], sums[:] = 0, 0.0
+        mean += weight[i] * target[i] / n
+    counts[:], sums[:] = 0.0, 0.0
     for i in members:
-        centred = target[i] - mean
+        centred = weight[i] * (target[i] - mean)
         for j in range(n_columns):
-            counts[j, codes[i, j]] += 1
+            counts[j, codes[i, j]] += weight[i]
             sums[j, codes[i, j]] += centred
     best, column, cut = 1e-12 * n, -1, 0
     for j in range(n_columns):
-        n_left, sum_left = 0, 0.0
+        n_left, sum_left = 0.0, 0.0
         for b in range(n_bins - 1):
             n_left += counts[j, b]
             sum_left += sums[j, b]

@@ -36,6 +36,15 @@ def as_copies(values, name: str) -> np.ndarray:
     return vector.astype(np.int64)
 
 
+def as_weights(values, n_rows: int) -> np.ndarray:
+    """How much each row counts: finite numbers of 0 or more, at least one of them above 0."""
+    vector = as_numbers(values, "sample_weight")
+    check_rows("sample_weight", len(vector), n_rows)
+    if vector.min() < 0.0 or not np.isfinite(vector).all() or not vector.any():
+        raise ValueError("sample_weight must be finite numbers of 0 or more, not all 0.")
+    return vector
+
+
 def as_probabilities(values, name: str) -> np.ndarray:
     """Rows of probabilities that sum to 1; a vector is the probability of the second of two classes."""
     proba = _without_nan(np.asarray(values, dtype=np.float64), name)

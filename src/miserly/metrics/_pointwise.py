@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from miserly.metrics._inputs import as_numbers, as_probabilities, as_vector, check_rows
+from miserly.metrics._inputs import as_numbers, as_probabilities, as_vector, as_weights, check_rows
 
 
-def accuracy(y_true, y_pred) -> float:
+def accuracy(y_true, y_pred, sample_weight=None) -> float:
     """Share of rows whose predicted label is the true one.
 
     Parameters
@@ -14,6 +14,8 @@ def accuracy(y_true, y_pred) -> float:
         True labels, none missing.
     y_pred : array-like of shape (n_rows,)
         Predicted labels.
+    sample_weight : array-like of shape (n_rows,), default=None
+        How much each row counts, 0 or more; None: all the same.
 
     Returns
     -------
@@ -27,10 +29,10 @@ def accuracy(y_true, y_pred) -> float:
     """
     y_true, y_pred = as_vector(y_true, "y_true"), as_vector(y_pred, "y_pred")
     check_rows("y_pred", len(y_pred), len(y_true))
-    return float(np.mean(y_true == y_pred))
+    return _mean(y_true == y_pred, sample_weight)
 
 
-def mse(y_true, y_pred) -> float:
+def mse(y_true, y_pred, sample_weight=None) -> float:
     """Mean squared error.
 
     Parameters
@@ -39,6 +41,8 @@ def mse(y_true, y_pred) -> float:
         True numbers, none missing.
     y_pred : array-like of shape (n_rows,)
         Predicted numbers.
+    sample_weight : array-like of shape (n_rows,), default=None
+        How much each row counts, 0 or more; None: all the same.
 
     Returns
     -------
@@ -52,10 +56,10 @@ def mse(y_true, y_pred) -> float:
     """
     y_true, y_pred = as_numbers(y_true, "y_true"), as_numbers(y_pred, "y_pred")
     check_rows("y_pred", len(y_pred), len(y_true))
-    return float(np.mean((y_true - y_pred) ** 2))
+    return _mean((y_true - y_pred) ** 2, sample_weight)
 
 
-def auc(y_true, score) -> float:
+def auc(y_true, score, sample_weight=None) -> float:
     """Chance that a row of the greater label outscores one of the smaller; a tie counts one half.
 
     Computed from ranks (ties get their average rank), so it is exact and takes one sort.
@@ -66,6 +70,8 @@ def auc(y_true, score) -> float:
         True labels: exactly two different ones. The greater one is the positive class.
     score : array-like of shape (n_rows,)
         Scores of any scale; higher means more likely the positive class.
+    sample_weight : array-like of shape (n_rows,), default=None
+        How much each row counts, 0 or more; None: all the same.
 
     Returns
     -------
@@ -85,6 +91,8 @@ def auc(y_true, score) -> float:
             f"auc needs exactly two labels in y_true, got {len(labels)}: {labels[:5].tolist()}. "
             "Use rows of both classes, or 'accuracy' or 'logloss' for more than two."
         )
+    if sample_weight is not None:
+        return _weighted_auc(y_true == labels[1], score, as_weights(sample_weight, len(score)))
     _, place, count = np.unique(score, return_inverse=True, return_counts=True)
     average_rank = np.cumsum(count) - (count - 1) / 2.0
     positive = y_true == labels[1]
@@ -94,7 +102,7 @@ def auc(y_true, score) -> float:
     return float((rank_sum - n_pos * (n_pos + 1) / 2.0) / (n_pos * n_neg))
 
 
-def log_loss(y_true, proba, classes=None) -> float:
+def log_loss(y_true, proba, classes=None, sample_weight=None) -> float:
     """Mean negative log-probability (nats) of the true class; column j of proba belongs to classes[j].
 
     Without `classes` the columns follow the sorted labels of y_true. Probabilities are clipped to the
@@ -108,6 +116,8 @@ def log_loss(y_true, proba, classes=None) -> float:
         Probabilities whose rows sum to 1; a vector is the probability of the second of two classes.
     classes : array-like of shape (n_classes,), default=None
         The label of each column; None takes the sorted labels of `y_true`.
+    sample_weight : array-like of shape (n_rows,), default=None
+        How much each row counts, 0 or more; None: all the same.
 
     Returns
     -------
@@ -138,4 +148,21 @@ def log_loss(y_true, proba, classes=None) -> float:
         )
     chosen = proba[np.arange(len(y_true)), column]
     eps = np.finfo(np.float64).eps
-    return float(-np.mean(np.log(np.clip(chosen, eps, 1.0 - eps))))
+    return -_mean(np.log(np.clip(chosen, eps, 1.0 - eps)), sample_weight)
+
+
+def _mean(figures, sample_weight) -> float:
+    """The mean over rows, weighted if weights are given."""
+    if sample_weight is None:
+        return float(np.mean(figures))
+    return float(np.average(figures, weights=as_weights(sample_weight, len(figures))))
+
+
+def _weighted_auc(positive, score, weight) -> float:
+    """The share of the weight of pairs, one row of each class, that are in order; a tie counts one half."""
+    _, place = np.unique(score, return_inverse=True)
+    above, below = np.bincount(place, weight * positive), np.bincount(place, weight * ~positive)
+    if not above.any() or not below.any():
+        raise ValueError("auc needs rows of both labels with a weight above 0.")
+    lower = np.cumsum(below) - below
+    return float((above * (lower + below / 2.0)).sum() / (above.sum() * below.sum()))

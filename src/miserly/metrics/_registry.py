@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from inspect import signature
 from typing import Literal
 
 from miserly.metrics._pointwise import accuracy, auc, log_loss, mse
@@ -41,9 +42,11 @@ class Metric:
     grouped: bool
     function: Callable[..., float]
 
-    def __call__(self, y, output, qid=None, classes=None, multiplicity=None) -> float:
+    def __call__(self, y, output, qid=None, classes=None, multiplicity=None, sample_weight=None) -> float:
         """The figure; qid matters to grouped metrics only, classes (the columns' order) to probabilities.
-        Multiplicities are refused where they would not be heard."""
+        Multiplicities and weights of rows are refused where they would not be heard."""
+        if sample_weight is not None:
+            return self._weighted(y, output, classes, sample_weight)
         if self.grouped:
             repeats = {} if multiplicity is None else {"multiplicity": multiplicity}
             return self.function(y, output, qid=qid, **repeats)
@@ -54,6 +57,16 @@ class Metric:
         if self.input == "proba":
             return self.function(y, output, classes=classes)
         return self.function(y, output)
+
+    def _weighted(self, y, output, classes, sample_weight) -> float:
+        """The figure where rows count differently."""
+        if self.grouped or "sample_weight" not in signature(self.function).parameters:
+            raise ValueError(
+                f"{self.name} takes no weights of rows. Use accuracy, auc, logloss or mse, or a Metric whose function "
+                "has a parameter sample_weight."
+            )
+        more = {"classes": classes} if self.input == "proba" else {}
+        return self.function(y, output, sample_weight=sample_weight, **more)
 
 
 _PLAIN = {

@@ -148,6 +148,7 @@ class Menu(Frozen):
         caps: Sequence[float] | None = None,
         names: Sequence[str] = (),
         metric: str = "quality",
+        weights: Callable[[Run], Floats] | None = None,
     ) -> Menu:
         """The menu of some plans, with its tables measured on validation rows.
 
@@ -165,6 +166,9 @@ class Menu(Frozen):
             The caps to try; by default 0 and 31 that follow what rows pay, up to the most that any row pays.
         names, metric
             As in the constructor.
+        weights : callable, optional
+            `weights(run)` says how much each row counts for the mean cost; by default all count alike. Where none does,
+            all do.
         """
         runs = [plan.run(X, qid) for plan in plans]
         tried = [*(_typical_caps(runs) if caps is None else sorted(set(caps) - {math.inf})), math.inf]
@@ -172,7 +176,7 @@ class Menu(Frozen):
         for i, (plan, whole) in enumerate(zip(plans, runs)):
             for j, cap in enumerate(tried):
                 run = whole if cap >= plan.tables.most_expensive else plan.run(X, qid, cap)
-                table[:, i, j] = quality(plan, run), run.cost.mean()
+                table[:, i, j] = quality(plan, run), _mean_cost(run, weights)
         bought = None
         if all(type(plan) is Plan for plan in plans):  # what a policy buys depends on the prices
             bought = np.array([shares_bought(plan, X, qid) for plan in plans])
@@ -511,6 +515,11 @@ def _row_hash(X: Array) -> Floats:
         mixed ^= mixed >> np.uint64(29)
     mixed = (mixed ^ (mixed >> np.uint64(32))) * np.uint64(0x94D049BB133111EB)
     return np.asarray((mixed >> np.uint64(11)).astype(np.float64) / 2.0**53)
+
+
+def _mean_cost(run: Run, weights: Callable[[Run], Floats] | None) -> float:
+    counted = None if weights is None else weights(run)
+    return float(run.cost.mean() if counted is None or not counted.any() else np.average(run.cost, weights=counted))
 
 
 def _typical_caps(runs: Sequence[Run]) -> list[float]:

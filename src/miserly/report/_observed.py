@@ -171,6 +171,17 @@ class Observed:
         return place - first
 
 
+def refuse_logged(plan: Plan) -> None:
+    """Refuse plans of logged tables: what they do to rows whose purchases are not there says nothing."""
+    if plan.costs.not_ordered:
+        name = plan.costs.acquisitions[next(iter(plan.costs.not_ordered))]
+        raise ValueError(
+            f"Some rows have no value of {name!r} because nobody ordered it (missing='not_ordered'), and figures of "
+            "all rows would count these. Use the frontier's table, which counts rows whose purchases were logged, or "
+            "rows on which all was ordered with a plan whose costs have missing={}."
+        )
+
+
 def _text(value: Any) -> str:
     value = value.item() if hasattr(value, "item") else value
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -15,7 +15,7 @@ from miserly.frontiers import figure
 from miserly.plan import Menu, Plan
 from miserly.report._distil import SmallTree, agreement, imitate, own_tree
 from miserly.report._intervals import wilson
-from miserly.report._observed import LabelledRows, Observed
+from miserly.report._observed import LabelledRows, Observed, refuse_logged
 from miserly.report._protocol_page import as_html, as_svg, percents
 from miserly.report._wording import question
 
@@ -310,6 +310,7 @@ def protocol(
         plan, budget = chosen.plan, chosen.cap
     if budget is not None and budget >= plan.tables.most_expensive:
         budget = None
+    refuse_logged(plan)
     seen = Observed.of(plan, rows, budget)
     tree = own_tree(plan) if budget is None else None
     exact = tree is not None and tree.n_questions <= most_questions

@@ -150,8 +150,8 @@ def _write(front: Frontier, validation: Sequence[Any], folder: Path, chosen: Poi
             {
                 "plan": _name(number),
                 "params": {name: _plain(value) for name, value in point.params.items()},
-                "validation": _figures(point.validation),
-                "test": None if point.test is None else _figures(point.test),
+                "validation": point.validation.record(),
+                "test": None if point.test is None else point.test.record(),
                 "seconds": point.seconds,
             }
             for number, point in enumerate(front.candidates)
@@ -242,10 +242,6 @@ def _storable(values: np.ndarray) -> np.ndarray:
 
 def _name(number: int) -> str:
     return f"plans/{number:03d}.plan"
-
-
-def _figures(measured: Measured) -> dict[str, Any]:
-    return {"quality": measured.quality, "cost": dict(measured.cost)}
 
 
 def _plain(value: Any) -> Any:

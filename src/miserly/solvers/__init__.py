@@ -22,6 +22,10 @@ from miserly.solvers._kernel_functions import RBF as RBF
 from miserly.solvers._kernel_functions import Chi2 as Chi2
 from miserly.solvers._kernel_functions import KernelFunction as KernelFunction
 from miserly.solvers._kernel_functions import Polynomial as Polynomial
+from miserly.solvers._logged import LoggedPurchases as LoggedPurchases
+from miserly.solvers._logged import LoggedRows as LoggedRows
+from miserly.solvers._logged import effective_number as effective_number
+from miserly.solvers._logged import weighted_mean as weighted_mean
 from miserly.solvers._mixed_norm import AcquisitionNorm as AcquisitionNorm
 from miserly.solvers._mixed_norm import MixedNorm as MixedNorm
 from miserly.solvers._newton_svm import Inside as Inside

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from inspect import signature
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,17 +20,21 @@ from miserly.estimators._base._prices import TrainingPrices, training_prices
 from miserly.estimators._base._target import ClassTarget, NumberTarget, Target
 from miserly.estimators.pipeline import refuse_unnamed
 from miserly.plan import Charge, Plan, Trees, measured_prices, refuse_missing
+from miserly.solvers import LoggedPurchases
 
 BLOCK_CELLS = 1 << 22
 MOST_NUMBER, LEAST_RANGE = 1e150, 1e-150  # of what is predicted: sums of squares beyond are infinite or zero
 FAR_EXPONENT = 100  # of the largest weight: products of weights beyond are not ordinary numbers
+FEWEST_LOGGED = 20  # rows that have all logged purchases, to learn a model from
 BACKGROUND_ROWS = 2048  # enough for means and for the shares of rows at splits
 
 
 class PlanEstimator(BaseEstimator):
-    """An estimator whose fitted state is `plan_`. `cost_axis` names the parameter that trades quality for cost."""
+    """An estimator whose fitted state is `plan_`. `cost_axis` names the parameter that trades quality for cost;
+    `weighs_logged_rows` says that a fit does itself what is to be done where purchases are logged."""
 
     cost_axis: ClassVar[str]
+    weighs_logged_rows: ClassVar[bool] = False
     plan_: Plan
     categories_: dict[str, tuple[Any, ...]]
     numeric_labels: ClassVar[bool]
@@ -213,6 +218,8 @@ class PlanEstimator(BaseEstimator):
             refuse_unnamed(self)
         if y_numeric:
             check_numbers(y)
+        if costs is not None and costs.missing and not self.weighs_logged_rows:
+            sample_weight = self._logged_weights(X, y, sample_weight)
         weight = weights = row_weights(sample_weight, X.shape[0])
         present = None
         if weight is not None and not keep_rows and not weight.all():
@@ -226,6 +233,28 @@ class PlanEstimator(BaseEstimator):
         counted = np.arange(X.shape[0]) if weight is None else np.flatnonzero(weight)
         self._training_sample = X[counted[:: max(1, -(-len(counted) // BACKGROUND_ROWS))]]
         return X, y, weight
+
+    def _logged_weights(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        """How many rows each stands for on which all purchases were logged; 0 for the others, which cannot say what the
+        missing ones would have brought."""
+        costs = self._bound_costs()
+        if not costs.not_ordered:
+            return sample_weight
+        if "sample_weight" not in signature(self.fit).parameters or issparse(X):
+            raise ValueError(
+                f"{type(self).__name__} cannot learn from logged purchases (missing='not_ordered') here: it takes no "
+                "weights, or X is sparse. Use AutoMiserClassifier or AutoMiserRegressor with an array or a frame."
+            )
+        rows = LoggedPurchases.learn(costs, X, y).own
+        weights = rows.weights(sum(1 << a for a in costs.not_ordered))
+        if np.count_nonzero(weights) < FEWEST_LOGGED:
+            raise ValueError(
+                f"All purchases together were logged on {np.count_nonzero(weights)} rows, too few to learn from. Leave "
+                "some out, or use AutoMiserClassifier or AutoMiserRegressor, which learn each set from the rows that "
+                "have it."
+            )
+        given = row_weights(sample_weight, len(weights))
+        return weights if given is None else weights * given
 
     @property
     def _numbers(self) -> dict[str, Any]:

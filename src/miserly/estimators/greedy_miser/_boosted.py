@@ -141,6 +141,8 @@ class BoostedEstimator(PlanEstimator):
         if backend is not None or isinstance(X, BinnedDataset):
             self.__dict__.pop("_training_prices", None)
             costs: CostTable | None = self.costs
+            if costs is not None and costs.missing:
+                raise ValueError("Logged purchases are learned from an array or a frame: give X as one.")
             if prices is not None or (costs is not None and costs.row_prices):
                 raise ValueError("Prices that depend on the row are learned from an array or a frame: give X as one.")
         if backend is not None:

@@ -179,6 +179,11 @@ class PricedPipeline(BaseEstimator):
         costs = self.estimator.costs
         if costs is None:
             raise ValueError("The estimator has no costs. Give it the prices of the raw columns: costs=CostTable(...).")
+        if costs.missing:
+            raise ValueError(
+                "A transformer may fill in values that nobody ordered (missing='not_ordered'). Use an estimator "
+                "without a pipeline, such as AutoMiserClassifier."
+            )
         if hasattr(X, "columns"):
             bound: CostTable = costs.bind([str(name) for name in X.columns])
             return bound

@@ -12,6 +12,7 @@ from typing import Any
 
 from miserly._display import web_asset
 from miserly.files import write_whole
+from miserly.report._observed import refuse_logged
 from miserly.report._runs import SavedRun
 from miserly.report.page._content import Content, Progress
 from miserly.report.page._groups import column_of
@@ -73,6 +74,9 @@ def write_report(
     >>> "Two models" in Path("page.html").read_text(encoding="utf-8")
     True
     """
+    for run in runs:
+        for plan in (point.model.plan_ for point in run.front.points):
+            refuse_logged(plan)
     content = Content(runs, title, progress or (lambda done, of: None), _columns(runs, groups or {}))
     details = content.details()
     parts = {
