@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from litestar.testing import TestClient
+from sklearn.utils.estimator_checks import check_estimator
 
 import miserly
 from miserly.cli.main import cli
@@ -125,11 +126,15 @@ def test_no_package_is_forgotten_in_the_contributors_map():
 
 def test_the_contributors_smallest_estimator_works(tmp_path):
     names = snippets["run"](ROOT / "CONTRIBUTING.md", tmp_path)
-    kind = names["CheapestFeatureRegressor"]
+    kind = names["CheapFeaturesRegressor"]
     X = np.random.default_rng(0).normal(size=(50, 3))
-    model = kind(miserly.CostTable.per_feature([5.0, 1.0, 7.0])).fit(X, 2.0 * X[:, 1] + 3.0)
+    model = kind(miserly.CostTable.per_feature([5.0, 1.0, 7.0]), max_price=2.0).fit(X, 2.0 * X[:, 1] + 3.0)
     assert model.predict(X) == pytest.approx(2.0 * X[:, 1] + 3.0)
     assert set(model.predict_cost(X)) == {1.0}
+    of_a_page = {"check_estimators_pickle": "a class of a page is in no module"}
+    check_estimator(kind(miserly.CostTable.uniform()), expected_failed_checks=of_a_page, on_skip=None)
+    front = miserly.frontier(model, (X, X[:, 1]), (X, X[:, 1]))
+    assert min(point.validation.quality for point in front.points) < 1e-9
     boosted = miserly.GreedyMiserRegressor(model.costs, tradeoff=0.0, loss="huber", n_estimators=20).fit(X, X[:, 0])
     assert np.mean(np.abs(boosted.predict(X) - X[:, 0])) < np.mean(np.abs(X[:, 0]))
 

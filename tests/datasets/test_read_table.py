@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from miserly.datasets import TableError, _fast_text, read_table, split_table, write_csv
-from miserly.datasets._dialect import find_dialect
+from miserly.datasets._dialect import SEPARATORS, find_dialect
 from miserly.schema import CellRules, Schema
 
 MESSY = (
@@ -252,7 +252,7 @@ def test_values_are_those_of_pandas_and_pyarrow(tmp_path_factory, rows, separato
 def generated(seed):
     """A random table in a random dialect: its bytes, and what the dialect is."""
     rng = np.random.default_rng(seed)
-    separator = [",", ";", "\t", "|"][rng.integers(4)]
+    separator = list(SEPARATORS)[rng.integers(len(SEPARATORS))]
     decimal = "," if separator != "," and rng.random() < 0.5 else "."
     quote = "'" if rng.random() < 0.15 else '"'
     n_rows, n_columns = int(rng.integers(4, 40)), int(rng.integers(2, 9))

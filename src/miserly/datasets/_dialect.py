@@ -21,7 +21,7 @@ _NUMBER = re.compile(r"[<>]?=?\s*[-+]?(\d+([.,]\d+)*|[.,]\d+)([eE][-+]?\d+)?\s*%
 _COMMA = re.compile(r"(0|\d*),(\d{1,2}|\d{4,})|0,\d{3}|\d{1,3}(\.\d{3})+,\d+")
 _POINT = re.compile(r"(0|\d*)\.(\d{1,2}|\d{4,})|0\.\d{3}|\d{1,3}(,\d{3})+\.\d+")
 _UNSURE = re.compile(r"\d{1,3},\d{3}")
-_SINGLE_QUOTED = re.compile(r"(^|[,;\t|])'", re.MULTILINE)
+_SINGLE_QUOTED = re.compile(f"(^|[{re.escape(''.join(SEPARATORS))}])'", re.MULTILINE)
 _SIGNS = "<>=≤≥~+-−% "
 _WORDS = MISSING.union(*BOOLEANS)
 
