@@ -5,7 +5,10 @@ from importlib import import_module
 
 from benchmarks import table
 
-ALL = ("start", "engine", "small", "sweep", "prediction", "memory", "on_demand", "serve", "cstc", "astc", "generators")
+ALL = (
+    *("start", "engine", "small", "busy", "growth", "sweep", "prediction", "memory"),
+    *("on_demand", "serve", "cstc", "astc", "generators"),
+)
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or ALL:

@@ -75,6 +75,20 @@ def test_raw_features(cells, weighted, form, monkeypatch):
     assert np.array_equal(X, before)
 
 
+@pytest.mark.parametrize("form", ["float64", "float32"])
+def test_sums_of_a_large_table_in_one_pass(form, monkeypatch):
+    """Without a standardised copy; also in another order, with columns left out, and rows without weight."""
+    monkeypatch.setattr(design, "MANY_CELLS", 0)
+    X, order = raw_data(form), np.array([3, 1, 5, 0, 4, 2])
+    weight = weights_of("weighted")
+    weight[::3] = 0.0
+    found = RawDesign(X, columns=order)
+    assert found._in_one_pass
+    check(RawDesign(X, weight), X, weight)
+    check(found, X[:, order], None)
+    assert np.allclose(RawDesign(X, columns=order[:3]).sums(weight), found.sums(weight)[:3], rtol=1e-12)
+
+
 def test_raw_features_in_another_order():
     X = raw_data()
     order = np.array([3, 1, 5, 0, 2, 4])

@@ -22,7 +22,8 @@ from miserly.kernels import tree_values
 from miserly.kernels.threads import n_threads
 
 FEWEST_ROWS = 4096  # with fewer, a root is counted as quickly as it is updated from the last tree
-FEWEST_CELLS = 1 << 20  # rows × features; with fewer, neither a second thread nor a root update beats compiled growth
+FEWEST_CELLS = 1 << 20  # rows × features; with fewer, a root update does not beat compiled growth
+SHARED_CELLS = 1 << 23  # with fewer, a second thread does not: from one split to the next it costs as much as it counts
 MOST_WEIGHT_BITS = 30  # of one weight: as fine as a float32, and the sum of all rows' weights stays an exact float
 
 
@@ -190,8 +191,9 @@ class LocalBackend(BackendOfRows):
         self._y, self._loss, self._given = y, loss, () if weight is None else (weight,)
         self._subsample, self._seed = subsample, seed
         self.updates_roots = self._steady and self.n_rows >= FEWEST_ROWS and subsample == 1.0
-        is_large = data.n_rows * data.n_features >= FEWEST_CELLS
-        self.compiled = weight is None and not (is_large and (self.updates_roots or n_threads(None) > 1))
+        cells = data.n_rows * data.n_features
+        shared = n_threads(None) > 1 and cells >= SHARED_CELLS
+        self.compiled = weight is None and not shared and not (self.updates_roots and cells >= FEWEST_CELLS)
         if weight is not None:
             self._unit = weight_unit(float(weight.max()), len(weight))
             self.weight = self.rows.weigh(self._unit)

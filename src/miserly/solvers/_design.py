@@ -17,12 +17,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
 from miserly._typing import Floats
+from miserly.kernels import columns as dense_kernels
 from miserly.kernels import leaves as kernels
 from miserly.plan import Trees
 
 logger = logging.getLogger(__name__)
 Rows = slice | NDArray[np.intp]
 BLOCK_CELLS = 1 << 21
+MANY_CELLS = 1 << 20  # of a dense table: from here on sums in one pass are worth compiling
 MAX_LEAVES = 255
 CONSTANT = 8 * np.finfo(np.float64).eps
 NOISE = 64 * np.finfo(np.float64).eps  # of its mean: a column that varies by less is lost in the rounding of products
@@ -154,6 +156,16 @@ class RawRows(_Blocks):
         self._X = X.tocsr() if issparse(X) else X
         self.features = np.arange(X.shape[1]) if columns is None else np.asarray(columns, np.intp)
         self.n_rows, self.n_columns = X.shape[0], len(self.features)
+        plain = type(X) is np.ndarray and X.dtype in (np.float32, np.float64) and X.flags.c_contiguous
+        self._is_plain = plain and X.size >= MANY_CELLS
+
+    def standardise_with(self, centre: Floats, scale: Floats, varies: NDArray[np.bool_]) -> None:
+        """From now on columns are (raw value − centre) / scale, and zero where they do not vary."""
+        super().standardise_with(centre, scale, varies)
+        self._centre, self._inverse = np.zeros(self._X.shape[1]), np.zeros(self._X.shape[1])
+        with np.errstate(over="ignore"):
+            self._centre[self.features], self._inverse[self.features] = centre, np.where(varies, 1.0 / scale, 0.0)
+        self._in_one_pass = self._is_plain and bool(np.isfinite(self._inverse).all())
 
     def totals(self, share: Floats) -> Floats:
         """Σ share · value of each column."""
@@ -175,6 +187,10 @@ class RawRows(_Blocks):
 
     def squares(self, share: Floats) -> Floats:
         """Σ share · value² of each column."""
+        if self._in_one_pass:
+            every = np.zeros(self._X.shape[1])
+            dense_kernels.sum_squares(self._X, self._centre, self._inverse, share, every)
+            return every[self.features]
         found = np.zeros(self.n_columns)
         for rows in self._pieces(share, self.n_columns):
             block = self._block(rows, np.arange(self.n_columns))
@@ -192,6 +208,10 @@ class RawRows(_Blocks):
     def sums(self, values: ArrayLike, columns: ArrayLike | None = None) -> Floats:
         """H.T @ values for some columns, or all."""
         table, shape = as_table(values, self.n_rows)
+        if self._in_one_pass and columns is None:
+            every = np.zeros((table.shape[1], self._X.shape[1]))
+            dense_kernels.sum_products(self._X, self._centre, self._inverse, np.ascontiguousarray(table), every)
+            return every[:, self.features].T.reshape(self.n_columns, *shape)
         chosen = self._chosen(columns)
         out = np.zeros((len(chosen), table.shape[1]))
         present = np.asarray(table.any(axis=1), np.float64)
