@@ -26,6 +26,7 @@ FORBIDDEN = re.compile(f"(?<![A-Za-z])({WORDS})(?![A-Za-z])|{PHRASES}", re.IGNOR
 MOST_LINES_OF_A_FILE = 500
 MOST_LINES_OF_A_FUNCTION = 60
 MOST_LINES_OF_A_KERNEL = 120
+MOST_MODULES_BESIDE_A_PAPER = 6
 
 
 @cache
@@ -131,6 +132,26 @@ def long_functions():
     return found + Counter()
 
 
+def _defining_modules(package):
+    """Where each name that a package exports is defined."""
+    tree = modules()[PACKAGE / package / "__init__.py"]
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    return {alias.asname or alias.name: node.module for node in imports for alias in node.names}
+
+
+def modules_read_beside(folder):
+    """The modules of solvers and boosting whose names a paper's folder imports."""
+    homes = {f"miserly.{package}": _defining_modules(package) for package in ("boosting", "solvers")}
+    return {
+        homes[node.module][alias.name]
+        for path, tree in modules().items()
+        if path.parent == PACKAGE / "estimators" / folder
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module in homes
+        for alias in node.names
+    }
+
+
 RULES = {
     "class names defined twice": duplicate_classes,
     "deep imports": deep_imports,
@@ -145,6 +166,19 @@ RULES = {
 @pytest.mark.parametrize("rule", RULES)
 def test_the_source_tree_keeps(rule):
     assert dict(RULES[rule]()) == {}
+
+
+@pytest.mark.parametrize("folder", ["afr", "astc", "cronus", "cstc", "cvm", "fast_frugal"])
+def test_a_paper_is_read_in_its_folder_and_few_modules(folder):
+    assert len(modules_read_beside(folder)) <= MOST_MODULES_BESIDE_A_PAPER
+
+
+def test_the_greedy_miser_reads_the_engine_and_what_only_it_offers():
+    """The paper needs the first six; the others are the miser's alone: remote rows, files, checkpoints and the like."""
+    paper = {"_backend", "_binning", "_boost", "_losses", "_pricing", "_trees"}
+    door = {"_binned_dataset", "_binned_traversal", "_calibration", "_checkpoint", "_constraints"}
+    door |= {"_each_row", "_loss_registry", "_remote"}
+    assert {name.rsplit(".", 1)[1] for name in modules_read_beside("greedy_miser")} == paper | door
 
 
 def test_the_rules_see_what_they_forbid():

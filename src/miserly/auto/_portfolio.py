@@ -11,6 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from miserly._blas import blas_threads
 from miserly.auto._candidates import Scale, TriedPlan, pareto
 from miserly.auto._clock import TimeLimit
 from miserly.auto._large import LargeData
@@ -21,7 +22,6 @@ from miserly.auto._search import find_sets
 from miserly.auto._stages import StageFitter
 from miserly.auto._task import Kind, Rows, Task, choose_metric
 from miserly.costs import CostTable
-from miserly.solvers import blas_threads
 
 logger = logging.getLogger(__name__)
 N_RATES, N_MORE = 7, 25  # rates of a sweep: first ones far apart, then between those that leave most

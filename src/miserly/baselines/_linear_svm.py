@@ -6,10 +6,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from miserly._blas import blas_threads
 from miserly.baselines._linear import LinearPlan, calibrated, log_odds, signs, standard
 from miserly.costs import CostTable
 from miserly.estimators import PlanClassifier, constraints
-from miserly.solvers import blas_threads, newton_svm
+from miserly.solvers import newton_svm
 
 
 class LinearSVM(PlanClassifier, LinearPlan):

@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 from scipy import linalg
 from sklearn.utils import check_random_state
 
+from miserly._blas import blas_threads
 from miserly._typing import Floats
 from miserly.baselines._linear import calibrated, log_odds, signs
 from miserly.costs import CostTable
 from miserly.estimators import KernelClassifier, constraints, dense_rows
 from miserly.plan import Node, Plan
-from miserly.solvers import KernelFunction, blas_threads, newton_svm
+from miserly.solvers import KernelFunction, newton_svm
 
 JITTER = 1e-8
 

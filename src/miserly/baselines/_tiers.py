@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly._blas import blas_threads
 from miserly._typing import Floats
 from miserly.baselines._tiered_cascade import Loss, Stages, fit_stages
 from miserly.estimators import DICTIONARY, GraphEstimator, Learners, Posed, TwoClasses, constraints
-from miserly.solvers import blas_threads
 
 MOST_STAGES = 5
 

@@ -20,6 +20,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from miserly._blas import blas_threads
 from miserly._typing import Floats
 from miserly.baselines._group_lasso import GroupLasso, least_squares
 from miserly.baselines._linear import (
@@ -34,7 +35,7 @@ from miserly.baselines._linear import (
 from miserly.baselines._standard import Standard
 from miserly.costs import CostTable
 from miserly.estimators import PlanClassifier, PlanRegressor, constraints, row_weights
-from miserly.solvers import blas_threads, discriminant, shares
+from miserly.solvers import discriminant, shares
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from miserly.boosting._binning import cut_columns as cut_columns
 from miserly.boosting._binning import encode_rows as encode_rows
 from miserly.boosting._binning import no_cuts as no_cuts
 from miserly.boosting._boost import Boosted, boost
+from miserly.boosting._boost import boost_from as boost_from
 from miserly.boosting._checkpoint import Checkpoint
 from miserly.boosting._constraints import Constraints as Constraints
 from miserly.boosting._each_row import EachRowPricing as EachRowPricing
@@ -21,16 +22,14 @@ from miserly.boosting._loss_registry import LossContext, loss_names, make_loss, 
 from miserly.boosting._loss_registry import Task as Task
 from miserly.boosting._losses import LogLoss, Loss, SoftmaxLoss, SquaredHingeLoss, SquaredLoss, SummedLoss
 from miserly.boosting._losses import is_steady as is_steady
-from miserly.boosting._lost import BackendLostError, RowsLostError
 from miserly.boosting._nodes import Ahead, NodeSums, TreeSplit
 from miserly.boosting._pricing import ModelPricing, Pricing, RowPricing
 from miserly.boosting._ranking import LambdaRankLoss
-from miserly.boosting._remote import backend_for, fetch, is_remote
-from miserly.boosting._rounds import Round, Settings
+from miserly.boosting._remote import BackendLostError, RowsLostError, backend_for, fetch, is_remote
 from miserly.boosting._rows import TrainingRows
 from miserly.boosting._seen import SeenRows, SeenRowsWarning, seen_rows
 from miserly.boosting._seen import warn_of_seen_rows as warn_of_seen_rows
-from miserly.boosting._trees import GrownTree, Table, TreeLimits, tree_table
+from miserly.boosting._trees import GrownTree, Round, Settings, Table, TreeLimits, tree_table
 
 __all__ = [
     "Ahead",

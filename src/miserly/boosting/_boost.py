@@ -7,9 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from miserly.boosting._backend import BackendOfRows
+from miserly._typing import Floats
+from miserly.boosting._backend import BackendOfRows, LocalBackend
+from miserly.boosting._binning import BinnedData
+from miserly.boosting._losses import Loss
 from miserly.boosting._pricing import ModelPricing, Pricing
-from miserly.boosting._rounds import Round, Settings, rounds_on
+from miserly.boosting._rounds import rounds_on
+from miserly.boosting._trees import Round, Settings
 
 LONGEST_PAUSE = 8  # rounds without a look at what is not owned: longer ones save hardly more
 Pause = tuple[int, int]
@@ -29,6 +33,9 @@ class Boosted:
     losses: tuple[float, ...]
     n_tried: int = 0
     pause: Pause = (0, 0)
+
+
+NOTHING = Boosted(np.zeros(1), 0.0, (), ())
 
 
 def boost(
@@ -76,6 +83,28 @@ def boost(
         if stop:
             break
     return done()
+
+
+def boost_from(
+    scores: Floats,
+    data: BinnedData,
+    y: np.ndarray,
+    loss: Loss,
+    pricing: Pricing,
+    settings: Settings,
+    after_round: Callable[[Round, Floats], bool] | None = None,
+    weight: np.ndarray | None = None,
+    earlier: Boosted = NOTHING,
+) -> tuple[Boosted, Floats]:
+    """Boost on rows in this process, from these scores (outputs × rows), and return the rounds and the scores after
+    them. `after_round(round, scores)` may end the loop by returning True."""
+    backend = LocalBackend(data, y, loss, weight)
+    backend.resume(scores)
+
+    def after(this: Round, _: np.ndarray) -> bool:
+        return after_round is not None and after_round(this, backend.rows.scores.copy())
+
+    return boost(backend, pricing, settings, len(scores), after, earlier), backend.rows.scores
 
 
 def _next_pause(this: Round, pause: Pause) -> Pause:

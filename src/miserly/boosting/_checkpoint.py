@@ -17,8 +17,7 @@ import numpy as np
 
 from miserly.boosting._boost import Boosted
 from miserly.boosting._nodes import TreeSplit
-from miserly.boosting._rounds import Round
-from miserly.boosting._trees import GrownTree
+from miserly.boosting._trees import GrownTree, Round
 from miserly.files import locked, write_whole, writing
 
 FORMAT = "miserly-rounds"

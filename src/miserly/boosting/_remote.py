@@ -11,6 +11,14 @@ from typing import Any
 _BACKENDS = {"dask": ("miserly.distributed", "DaskBackend")}
 
 
+class RowsLostError(ConnectionError):
+    """Some rows went with the machine that held them; the backend can be repaired, and the round repeated."""
+
+
+class BackendLostError(ConnectionError):
+    """Where the rows are cannot be reached any more. The rounds that are done are kept: `warm_start` goes on."""
+
+
 def is_remote(data: Any) -> bool:
     """Whether some backend is for data of this kind."""
     return _package(data) in _BACKENDS

@@ -7,16 +7,15 @@ any backend. Both give the same bits.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 
 from miserly.boosting._backend import FEWEST_ROWS, BackendOfRows, LocalBackend, row_bits
-from miserly.boosting._constraints import Constraints, bounded_values
+from miserly.boosting._constraints import bounded_values
 from miserly.boosting._grower import Grower
 from miserly.boosting._pricing import ModelPricing, Pricing
-from miserly.boosting._trees import GrownTree, TreeLimits, tree_table
+from miserly.boosting._trees import GrownTree, Round, Settings, tree_table
 from miserly.kernels import growing
 from miserly.kernels.compiling import call
 from miserly.kernels.histograms import LANES, N_BINS
@@ -24,50 +23,6 @@ from miserly.kernels.tree_pricing import N_PLANES
 
 FEW_SLOTS = 32  # to begin with; as many as a tree of five levels can need, twice as many whenever they do not suffice
 COLUMNS = {"feature": np.int32, "threshold": float, "left": np.int32, "missing_right": bool, "value": float}
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How to boost.
-
-    Parameters
-    ----------
-    n_estimators : int, default=100
-        Rounds at most.
-    learning_rate : float, default=0.1
-        The part of each Newton step that is taken, in (0, 1].
-    limits : TreeLimits
-        How far trees grow.
-    max_features : float, default=1.0
-        The share of features that each tree may use, in (0, 1].
-    seed : int, default=0
-        Chooses them.
-    l2 : float, default=0.0
-        Draws leaves towards zero, as if this many rows more had a zero gradient.
-    lazy : bool, default=False
-        Look at what is not owned yet less often when it does not pay: after a round that bought nothing the next one,
-        two, four, then every eight rounds use what is owned, until something is bought again.
-    constraints : Constraints or None, default=None
-        What trees must respect. Such trees are grown split by split.
-    """
-
-    n_estimators: int = 100
-    learning_rate: float = 0.1
-    limits: TreeLimits = field(default_factory=TreeLimits)
-    max_features: float = 1.0
-    seed: int = 0
-    l2: float = 0.0
-    lazy: bool = False
-    constraints: Constraints | None = None
-
-
-@dataclass(frozen=True)
-class Round:
-    """What one round added: for some outputs a tree, in the plan's table format, with its splits for the record."""
-
-    outputs: tuple[int, ...] = ()
-    tables: tuple[dict[str, np.ndarray], ...] = ()
-    trees: tuple[GrownTree, ...] = ()
 
 
 class Rounds(Protocol):

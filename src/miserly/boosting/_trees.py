@@ -1,14 +1,15 @@
-"""A grown tree: its limits, its splits, what it bought, and its form in a plan."""
+"""What boosting is asked for and what it grows: settings, limits, rounds, and trees with their form in a plan."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from miserly.boosting._binning import BinnedData
+from miserly.boosting._constraints import Constraints
 from miserly.boosting._nodes import TreeSplit
 
 Table = Mapping[str, np.ndarray]
@@ -38,6 +39,41 @@ class TreeLimits:
         by_depth = by_rows if self.max_depth is None else 1 << min(self.max_depth, 32)
         by_leaves = by_rows if self.max_leaf_nodes is None else self.max_leaf_nodes
         return min(by_rows, by_depth, by_leaves)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to boost.
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        Rounds at most.
+    learning_rate : float, default=0.1
+        The part of each Newton step that is taken, in (0, 1].
+    limits : TreeLimits
+        How far trees grow.
+    max_features : float, default=1.0
+        The share of features that each tree may use, in (0, 1].
+    seed : int, default=0
+        Chooses them.
+    l2 : float, default=0.0
+        Draws leaves towards zero, as if this many rows more had a zero gradient.
+    lazy : bool, default=False
+        Look at what is not owned yet less often when it does not pay: after a round that bought nothing the next one,
+        two, four, then every eight rounds use what is owned, until something is bought again.
+    constraints : Constraints or None, default=None
+        What trees must respect. Such trees are grown split by split.
+    """
+
+    n_estimators: int = 100
+    learning_rate: float = 0.1
+    limits: TreeLimits = field(default_factory=TreeLimits)
+    max_features: float = 1.0
+    seed: int = 0
+    l2: float = 0.0
+    lazy: bool = False
+    constraints: Constraints | None = None
 
 
 class GrownTree:
@@ -115,6 +151,15 @@ class GrownTree:
 
     def __repr__(self) -> str:
         return f"GrownTree(splits={self.splits!r}, leaves={self.leaves!r})"
+
+
+@dataclass(frozen=True)
+class Round:
+    """What one round added: for some outputs a tree, in the plan's table format, with its splits for the record."""
+
+    outputs: tuple[int, ...] = ()
+    tables: tuple[dict[str, np.ndarray], ...] = ()
+    trees: tuple[GrownTree, ...] = ()
 
 
 def tree_table(data: BinnedData, tree: GrownTree, values: Mapping[int, float]) -> dict[str, np.ndarray]:

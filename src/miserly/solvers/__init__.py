@@ -1,6 +1,5 @@
 """Numerical solvers behind the linear models: arrays in, coefficients out."""
 
-from miserly.solvers._blas import blas_threads as blas_threads
 from miserly.solvers._calibration import common_temperature as common_temperature
 from miserly.solvers._calibration import discriminant, platt
 from miserly.solvers._calibration import softmax_scaling as softmax_scaling

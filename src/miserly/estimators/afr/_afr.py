@@ -22,31 +22,30 @@ from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 
+from miserly._blas import blas_threads
 from miserly._typing import Floats
 from miserly.boosting import (
     BinnedData,
     Boosted,
-    LocalBackend,
     ModelPricing,
     Round,
     Settings,
     TreeLimits,
     bin_data,
-    boost,
+    boost_from,
 )
 from miserly.costs import CostTable, set_bits, total_price
 from miserly.estimators._base import Anytime, PlanClassifier, check_eval_set, constraints, falling_tradeoffs
 from miserly.estimators.afr._nested_svm import NestedSVM, SVMState
 from miserly.kernels.threads import threads
 from miserly.plan import EXIT, Node, Plan, stack_trees
-from miserly.solvers import Inside, blas_threads, minimise, platt
+from miserly.solvers import Inside, minimise, platt
 
 Table = dict[str, np.ndarray]
 START_RATE = 0.1
 LEAST_C, MOST_C, STEP_OF_C, MOST_STEP = 1e-3, 1e3, 10.0, 0.5
 ENOUGH_TO_CALIBRATE = 50
 RISE, MOST_RISE, MOST_HALVES = 1.25, 4.0, 5
-FROM_HERE = Boosted(np.zeros(1), 0.0, (), ())
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ class _Hinge:
 
     y: Floats
     weights: Floats
-    n_outputs: ClassVar[int] = 1
+    n_outputs = 1
 
     def constant(self, y: np.ndarray, weight: Any = None) -> np.ndarray:
         return np.array([float(np.average(self.y, weights=self.weights))])
@@ -92,7 +91,7 @@ class _SoftErrors:
 
     svm: NestedSVM
     s: int
-    n_outputs: ClassVar[int] = 1
+    n_outputs = 1
 
     def constant(self, y: np.ndarray, weight: Any = None) -> np.ndarray:
         return np.zeros(1)
@@ -309,9 +308,9 @@ class _AFRGrowth:
         begin = machine.state.score if self.goes_on else None
         score = np.full(svm.n_seen, loss.constant(loss.y)[0]) if begin is None else begin
 
-        def after(this: Round, new: Floats) -> bool:
+        def after(this: Round, scores: Floats) -> bool:
             nonlocal score
-            [table], [tree] = this.tables, this.trees
+            [table], [tree], [new] = this.tables, this.trees, scores
             if tree.bought or self._evaluation_has_risen():
                 self.store()
             table["value"] /= unit
@@ -327,17 +326,18 @@ class _AFRGrowth:
             self._keep(machine, table, svm.n_dims - 1)
             return False
 
-        return self._boost(data, pricing, loss, score, n_rounds, START_RATE, after if keep else None)
+        settings = Settings(n_rounds, START_RATE, self.limits)
+        return boost_from(score[None], data, loss.y, loss, pricing, settings, after if keep else None)[0]
 
     def _improve(self, machine: _Machine, data: BinnedData, s: int) -> None:
         """Trees along the gradient of the soft errors, until there are more errors on the rows held out."""
         svm = machine.svm
         old, errors = svm.phi[:, s].copy(), machine.errors()
 
-        def after(this: Round, score: Floats) -> bool:
+        def after(this: Round, scores: Floats) -> bool:
             nonlocal old, errors
             [table], [tree] = this.tables, this.trees
-            new = np.concatenate([score, old[svm.n_seen :] + self._of_held_out(table)])
+            new = np.concatenate([scores[0], old[svm.n_seen :] + self._of_held_out(table)])
             svm.change(s, new)
             if machine.errors() > errors:
                 svm.change(s, old)
@@ -353,20 +353,9 @@ class _AFRGrowth:
             return False
 
         if svm.w[s]:
-            how = (self.model.n_trees_per_dim, self.model.learning_rate)
-            self._boost(self._within_reach(data), self.pricing, _SoftErrors(svm, s), old[: svm.n_seen], *how, after)
-
-    def _boost(
-        self, data: BinnedData, pricing: ModelPricing, loss: Any, score: Floats, n_rounds: int, rate: float, after: Any
-    ) -> Boosted:
-        """Rounds from some scores; `after` gets each round and the scores after it."""
-        backend = LocalBackend(data, score, loss)
-        backend.resume(score[None])
-
-        def after_round(this: Round, _: np.ndarray) -> bool:
-            return after is not None and after(this, backend.rows.scores[0].copy())
-
-        return boost(backend, pricing, Settings(n_rounds, rate, self.limits), 1, after_round, FROM_HERE)
+            settings = Settings(self.model.n_trees_per_dim, self.model.learning_rate, self.limits)
+            rows, score = self._within_reach(data), old[None, : svm.n_seen]
+            boost_from(score, rows, svm.y[: svm.n_seen], _SoftErrors(svm, s), self.pricing, settings, after)
 
     def _keep(self, machine: _Machine, table: Table, s: int) -> None:
         state, tables = machine.state, self.grown.tables

@@ -27,13 +27,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from miserly._blas import blas_threads
 from miserly._typing import Floats
 from miserly.costs import CostTable, set_bits, total_price
 from miserly.estimators._base import DICTIONARY, LearnerEstimator, Learners, PlanClassifier, PlanRegressor, constraints
 from miserly.estimators.astc._selection import GramMatrix, GramRows, Selection, centred
 from miserly.kernels.threads import threads
 from miserly.plan import Gate, Node, Plan
-from miserly.solvers import blas_threads, platt, softmax_scaling
+from miserly.solvers import platt, softmax_scaling
 
 SAME = 1e-9
 NOTHING = 1e-14

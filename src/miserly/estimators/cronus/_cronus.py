@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from miserly._blas import blas_threads
 from miserly._typing import Floats
 from miserly.costs import CostTable
 from miserly.estimators._base import (
@@ -34,7 +35,7 @@ from miserly.estimators._base import (
 )
 from miserly.estimators.cronus._soft_cascade import CascadeTask, SoftCascade
 from miserly.metrics import Metric
-from miserly.solvers import Design, GateGraph, blas_threads
+from miserly.solvers import Design, GateGraph
 
 SHARPENING = (5.0, 15.0, 50.0)  # at 50, the paper's, gradients vanish: softer gates come first
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from miserly._blas import blas_threads
 from miserly.costs import CostTable
 from miserly.estimators._base import (
     DICTIONARY,
@@ -26,7 +27,7 @@ from miserly.estimators.cstc._node_losses import NodeLoss
 from miserly.estimators.cstc._search import SHARPENING, Search, ValidationRows, anneal, price_scale
 from miserly.estimators.cstc._soft_graph import GraphTask, SoftGraph
 from miserly.metrics import Metric
-from miserly.solvers import GateGraph, blas_threads
+from miserly.solvers import GateGraph
 
 
 class CSCCClassifier(PlanClassifier, GraphEstimator):

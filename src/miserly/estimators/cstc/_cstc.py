@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import clone
 
+from miserly._blas import blas_threads
 from miserly.costs import CostTable
 from miserly.estimators._base import (
     DICTIONARY,
@@ -36,7 +37,7 @@ from miserly.estimators.cstc._search import FRUGAL, SHARPENING, STEEP, Search, V
 from miserly.estimators.cstc._soft_graph import Classifier, GraphTask, SoftGraph
 from miserly.metrics import Metric
 from miserly.plan import Trees
-from miserly.solvers import GateGraph, blas_threads
+from miserly.solvers import GateGraph
 
 
 class _CSTC(GraphEstimator):

@@ -28,6 +28,7 @@ from scipy.sparse import issparse
 from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 
+from miserly._blas import blas_threads
 from miserly._typing import Floats
 from miserly.costs import CostTable
 from miserly.estimators._base import KernelClassifier, constraints, dense_rows
@@ -36,7 +37,7 @@ from miserly.estimators.cvm._kernel_machine import KernelMachine, from_svc
 from miserly.estimators.cvm._libsvm import read_libsvm, write_libsvm
 from miserly.estimators.cvm._matching import Moved
 from miserly.plan import EXIT, Gate, Node, Plan, probabilities
-from miserly.solvers import blas_threads, common_temperature, temperature
+from miserly.solvers import common_temperature, temperature
 
 RATIO = 0.1
 HELD_OUT = 0.2

@@ -29,6 +29,7 @@ from miserly.boosting import (
     Settings,
     TreeLimits,
     boost,
+    boost_from,
 )
 from miserly.costs import CostTable, set_bits, total_price
 from miserly.estimators._base import Anytime, constraints, falling_tradeoffs
@@ -217,11 +218,11 @@ class _StageGrowth:
 
     def _more_rounds(self, lam: float, within: float = math.inf) -> tuple[Boosted, np.ndarray]:
         """Rounds that go on from the model, and the scores after them."""
-        backend = self._backend(within)
-        backend.resume(self._scores)
         here = Boosted(self._model.constant, self._model.start_loss, (), ())
-        settings = replace(self._settings, n_estimators=ROUNDS_AT_ONCE)
-        return boost(backend, self._pricing_at(lam), settings, self._n_outputs, earlier=here), backend.rows.scores
+        settings, (y, loss, weight) = replace(self._settings, n_estimators=ROUNDS_AT_ONCE), self._rows
+        return boost_from(
+            self._scores, self._features(within), y, loss, self._pricing_at(lam), settings, weight=weight, earlier=here
+        )
 
     def _taken(self, more: Boosted, scores: np.ndarray) -> Iterator[Boosted]:
         """Add these rounds to the model: a stage whenever a tenth more is spent, and at their end."""
@@ -235,12 +236,14 @@ class _StageGrowth:
                 yield self._model
 
     def _backend(self, within: float = math.inf) -> LocalBackend:
+        return LocalBackend(self._features(within), *self._rows)
+
+    def _features(self, within: float) -> BinnedData:
         """The rows; with the features only whose missing acquisitions cost no more than that together."""
-        data = self._data
-        if within < math.inf:
-            missing = [self._price(set(set_bits(mask)) - self._owned) for mask in self._costs.feature_masks]
-            data = replace(data, n_bins=np.where(np.array(missing) <= within, data.n_bins, 0))
-        return LocalBackend(data, *self._rows)
+        if within == math.inf:
+            return self._data
+        missing = [self._price(set(set_bits(mask)) - self._owned) for mask in self._costs.feature_masks]
+        return replace(self._data, n_bins=np.where(np.array(missing) <= within, self._data.n_bins, 0))
 
     def _pricing_at(self, lam: float) -> ModelPricing:
         pricing = ModelPricing(self._costs, lam)
