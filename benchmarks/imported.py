@@ -117,7 +117,7 @@ def _onnx(costs: ms.CostTable, quick: bool) -> float:
     import onnxruntime
 
     X = rows(2000)
-    model = ms.import_plan(lightgbm.LGBMClassifier(**GBM).fit(X, targets(X)["three"]), costs).to_onnx()
+    model = ms.import_plan(lightgbm.LGBMClassifier(**GBM).fit(X, targets(X)["three"]), costs).export("onnx")
     new = rows(500 if quick else ROWS, 0.1).astype(np.float32)
     session = onnxruntime.InferenceSession(model.SerializeToString())
     return float(np.abs(ms.import_plan(model, costs).predict_proba(new) - session.run(None, {"X": new})[1]).max())

@@ -27,7 +27,7 @@ Predict = Callable[[np.ndarray], Any]
 
 def same_trees(plan: Any, folder: Path) -> Iterator[tuple[str, Predict]]:
     """Libraries that can load our trees."""
-    booster = lightgbm.Booster(model_str=plan.to_lightgbm())
+    booster = lightgbm.Booster(model_str=plan.export("lightgbm"))
     yield "LightGBM", lambda X: booster.predict(X, num_threads=1)
     if find_spec("tl2cgen"):
         import tl2cgen
@@ -41,7 +41,7 @@ def same_trees(plan: Any, folder: Path) -> Iterator[tuple[str, Predict]]:
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
-        session = onnxruntime.InferenceSession(plan.to_onnx().SerializeToString(), options)
+        session = onnxruntime.InferenceSession(plan.export("onnx").SerializeToString(), options)
         [given, *_] = session.get_inputs()
         kind = np.float64 if "double" in given.type else np.float32
         yield "onnxruntime", lambda X: session.run(None, {given.name: X.astype(kind)})
@@ -85,7 +85,7 @@ def main() -> None:
                 return lambda: [predict(batch) for _ in range(times)][-1]
 
             mine, *others = best_of(3, repeated(plan.score), *(repeated(predict) for _, predict in peers))
-            expected = lightgbm.Booster(model_str=plan.to_lightgbm()).predict(batch)
+            expected = lightgbm.Booster(model_str=plan.export("lightgbm")).predict(batch)
             np.testing.assert_allclose(np.ravel(mine.result), expected, rtol=1e-12)
             print(f"Prediction, {N_TREES} trees, batch of {n_rows}: {1e6 * mine.cpu / times:.1f} µs of CPU")
             for (name, _), other in zip(peers, others):

@@ -107,7 +107,7 @@ def test_one_row_equals_a_batch_and_pays_once_for_a_category(kind):
 def test_shared_ends_are_copied_for_other_formats():
     model, y, fit, _ = KINDS["lightgbm codes"]
     plan = ms.import_plan(model.fit(HOLES, y, **fit), COSTS)
-    text = lightgbm.Booster(model_str=plan.to_lightgbm())
+    text = lightgbm.Booster(model_str=plan.export("lightgbm"))
     np.testing.assert_allclose(text.predict(NEW), model.predict(NEW), rtol=1e-12, atol=1e-12)
     background = plan.with_background(HOLES)
     assert ((background.shares >= 0) & (background.shares <= 1)).all()

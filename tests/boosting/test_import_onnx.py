@@ -72,7 +72,7 @@ def attributes_of(trees, values, what, mode="BRANCH_LEQ"):
 @pytest.mark.parametrize(("cls", "y"), [("Regressor", NUMBER), ("Classifier", TWO), ("Classifier", THREE)])
 def test_our_own_exports_come_back(cls, y, tmp_path):
     model = getattr(lightgbm, f"LGBM{cls}")(**GBM).fit(X, y)
-    exported = ms.import_plan(model, COSTS).to_onnx()
+    exported = ms.import_plan(model, COSTS).export("onnx")
     onnx.save(exported, tmp_path / "m.onnx")
     for plan in (ms.import_plan(exported, COSTS), ms.import_plan(tmp_path / "m.onnx", COSTS)):
         want = run(exported, HOLES)
@@ -84,7 +84,7 @@ def test_our_own_exports_come_back(cls, y, tmp_path):
 
 def test_linear_models():
     plan = ms.import_plan(linear_model.LinearRegression().fit(X, NUMBER), COSTS)
-    np.testing.assert_allclose(ms.import_plan(plan.to_onnx(), COSTS).predict(NEW), plan.predict(NEW), atol=3e-6)
+    np.testing.assert_allclose(ms.import_plan(plan.export("onnx"), COSTS).predict(NEW), plan.predict(NEW), atol=3e-6)
     three = linear_model.LogisticRegression().fit(X, THREE)
     two = linear_model.LogisticRegression().fit(X, TWO)
     pair = np.r_[-two.coef_, two.coef_], np.r_[-two.intercept_, two.intercept_]

@@ -35,7 +35,7 @@ def miser(n_classes: int, **settings: object) -> tuple[np.ndarray, object]:
 
 
 def in_onnx(plan: object, X: np.ndarray) -> dict[str, np.ndarray]:
-    session = onnxruntime.InferenceSession(plan.to_onnx().SerializeToString())
+    session = onnxruntime.InferenceSession(plan.export("onnx").SerializeToString())
     return dict(zip([o.name for o in session.get_outputs()], session.run(None, {"X": X})))
 
 
@@ -69,7 +69,7 @@ def test_linear_plans_in_onnxruntime():
 @pytest.mark.parametrize("n_classes", [0, 2, 3])
 def test_trees_in_lightgbm(n_classes):
     X, plan = miser(n_classes)
-    booster = lightgbm.Booster(model_str=plan.to_lightgbm())
+    booster = lightgbm.Booster(model_str=plan.export("lightgbm"))
     assert booster.feature_name() == list(plan.costs.features)
     if not n_classes:
         np.testing.assert_allclose(booster.predict(X), plan.predict(X), rtol=1e-12, atol=1e-12)
@@ -81,7 +81,7 @@ def test_trees_in_lightgbm(n_classes):
 def test_several_scales_are_folded_in():
     """One against the rest, with Platt's scale and offset of each class."""
     X, plan = miser(3, loss="squared_hinge")
-    booster = lightgbm.Booster(model_str=plan.to_lightgbm())
+    booster = lightgbm.Booster(model_str=plan.export("lightgbm"))
     found = booster.predict(X)
     np.testing.assert_allclose(found / found.sum(axis=1, keepdims=True), plan.predict_proba(X), rtol=1e-10)
 
@@ -90,16 +90,18 @@ def test_what_other_formats_cannot_say_is_refused():
     X, plan = miser(2)
     y = problem(2)[1]
     exits = EarlyExitClassifier(plan, threshold=0.6, exits=[5]).fit(X, y).plan_
-    for write in (exits.to_onnx, exits.to_lightgbm):
+    for form in ("onnx", "lightgbm"):
         with pytest.raises(ValueError, match="sends rows different ways"):
-            write()
+            exits.export(form)
     cut = replace(plan, unavailable=plan.costs.features[:1])
-    for write in (cut.to_onnx, cut.to_lightgbm):
+    for form in ("onnx", "lightgbm"):
         with pytest.raises(ValueError, match="does without 'x0'"):
-            write()
+            cut.export(form)
+    with pytest.raises(ValueError, match="form is one of onnx, lightgbm, dot, got 'pmml'"):
+        cut.export("pmml")
     linear = CostWeightedL1Regressor(CostTable.uniform()).fit(np.nan_to_num(X), problem(0)[1]).plan_
     with pytest.raises(ValueError, match="LightGBM's files hold trees"):
-        linear.to_lightgbm()
+        linear.export("lightgbm")
 
 
 def test_rounding_down_keeps_every_comparison():

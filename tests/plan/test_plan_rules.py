@@ -119,7 +119,7 @@ def test_a_plan_describes_itself_with_the_ledgers_figures(name):
     plan = PLANS[name]()
     text = plan.describe()
     assert f"{len(plan.nodes)} nodes" in text
-    assert plan.to_dot().startswith("digraph")
+    assert plan.export("dot").startswith("digraph")
     if name in ("anytime", "anytime_trees"):
         lines = plan.purchases()
         bought = [a for line in lines for a in line["buys"]]

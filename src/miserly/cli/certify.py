@@ -54,7 +54,7 @@ def certify(
     safe = model.certified(rows.X, rows.y, **given, **({} if budget is None else {"budget": budget}))
     safe.save(out)
     plans = safe.plans if isinstance(safe, Menu) else (safe,)
-    found = [one.certificate for one in plans]
+    found = [one.certificate for one in plans if one.certificate is not None]
     if as_json:
         names = ("of", "target", "delta", "bound", "cost")
         print_json([{name: getattr(certificate, name) for name in names} for certificate in found])

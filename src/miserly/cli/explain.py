@@ -57,7 +57,7 @@ def explain(
         _print_protocol(loaded, rows, label, markdown, out, budget)
         return
     if dot:
-        click.echo(loaded.to_dot())
+        click.echo(loaded.export("dot"))
         return
     if as_json:
         print_json({"notes": dict(loaded.notes), "purchases": loaded.purchases(), "unit": loaded.costs.unit})

@@ -26,6 +26,8 @@ Borders = dict[str, tuple[np.dtype[Any], list[int | None]]]
 
 def to_onnx(plan: Plan) -> Any:
     """An `onnx.ModelProto` from `X` (rows × features) to `score` and, with classes, `probabilities` and `label`."""
+    if plan.error_costs is not None:
+        raise ValueError("An ONNX model predicts the most probable class: export plan.with_error_costs(None).")
     try:
         graph = Graph(import_module("onnx"))
     except ImportError as error:

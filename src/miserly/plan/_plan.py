@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -41,6 +41,8 @@ from miserly.plan._walk import ListWalk, Walk
 from miserly.schema import Schema
 
 Charge = Literal["learner", "path"]
+Export = Literal["onnx", "lightgbm", "dot"]
+EXPORTS: Mapping[str, Callable[[Plan], Any]] = {"onnx": to_onnx, "lightgbm": to_lightgbm, "dot": describe.to_dot}
 Budget = float | Mapping[str, float] | Caps | None
 LOG_LARGEST = math.log(np.finfo(np.float64).max)
 
@@ -640,23 +642,25 @@ class Plan(Frozen):
         """A table of the purchases in the order of the nodes: what, for how much, serving how many learners."""
         return describe.purchases(self)
 
-    def to_dot(self) -> str:
-        """The graph in Graphviz's language."""
-        return describe.to_dot(self)
-
     def plot(self, X: Any, y: Any, path: str | Path | None = None, ax: Any = None) -> Any:
         """Draw who goes where among some rows, and what each node buys; with a path, write the picture there."""
         return draw("plan", self, X=X, y=y, path=path, ax=ax)
 
-    def to_onnx(self) -> Any:
-        """An ONNX model of a plan in which all rows go the same way: trees or raw features, in single precision."""
-        if self.error_costs is not None:
-            raise ValueError("An ONNX model predicts the most probable class: export plan.with_error_costs(None).")
-        return to_onnx(self)
+    def export(self, form: Export) -> Any:
+        """The plan in another program's language.
 
-    def to_lightgbm(self) -> str:
-        """The same as the text of a LightGBM model file, for trees."""
-        return to_lightgbm(self)
+        Parameters
+        ----------
+        form : {"onnx", "lightgbm", "dot"}
+            An ONNX model in single precision, of trees or raw features where all rows go the same way; the text of a
+            LightGBM model file with the same predictions, of such trees; or the graph in Graphviz's language.
+
+        Returns
+        -------
+        onnx.ModelProto or str
+        """
+        known("form", form, Export)
+        return EXPORTS[form](self)
 
     def save(self, path: str | Path) -> None:
         """Write one file of JSON and raw arrays; the old file stays whole if anything goes wrong."""
