@@ -147,3 +147,27 @@ def meddled(draw, parts, others):
     else:
         parts[name] = others.get(name, b"")
     return zipped(parts.items())
+
+
+def meddled_menu(draw, parts):
+    """A sound archive of unsound content: its header, a table, or one of its plans is changed, dropped or doubled."""
+    parts = dict(parts)
+    name, what = draw.choice(list(parts)), draw.random()
+    plan = draw.choice([n for n in parts if n.endswith(".plan")])
+    if what < 0.25:
+        parts["menu.json"] = meddled_header(draw, parts["menu.json"])
+    elif what < 0.35:
+        parts["menu.json"] = meddled_text(draw, parts["menu.json"])
+    elif what < 0.6:
+        table = draw.choice([n for n in parts if n.endswith(".npy")])
+        parts[table] = meddled_array(draw, parts[table])
+    elif what < 0.85:
+        inner = parts_of(io.BytesIO(parts[plan]))
+        parts[plan] = meddled(draw, inner, inner) if draw.random() < 0.7 else damaged(draw, parts[plan])
+    elif what < 0.9:
+        del parts[name]
+    elif what < 0.95:
+        return zipped([*parts.items(), (name, draw.choice(list(parts.values())))])
+    else:
+        parts[plan] = draw.choice(list(parts.values()))
+    return zipped(parts.items())

@@ -1,9 +1,6 @@
 """Whatever happens to a menu file, loading it is an error in words or gives a sound menu, in time and in its memory."""
 
-import io
 import random
-import time
-import tracemalloc
 from collections import Counter
 
 import numpy as np
@@ -11,11 +8,9 @@ import pytest
 
 import miserly as ms
 from miserly.costs import CostTable
-from miserly.plan import Menu, Node, Plan, PlanFileError, RawFeatures, load_menu
-from oracles.meddling import damaged, meddled, meddled_array, meddled_header, meddled_text, parts_of, zipped
-
-SECONDS = 2.0
-SPARE = 1 << 17
+from miserly.plan import Menu, Node, Plan, RawFeatures, load_menu
+from oracles.fuzzing import is_kept, loaded, memory_to_load, takes_little
+from oracles.meddling import damaged, meddled_menu, parts_of
 
 
 def originals():
@@ -33,59 +28,12 @@ def originals():
         yield Menu.measured(plans, X, lambda plan, run: -float(np.mean((plan.read(run.z) - y) ** 2)))
 
 
-def meddled_menu(draw, parts):
-    """A sound archive of unsound content: its header, a table, or one of its plans is changed, dropped or doubled."""
-    parts = dict(parts)
-    name, what = draw.choice(list(parts)), draw.random()
-    plan = draw.choice([n for n in parts if n.endswith(".plan")])
-    if what < 0.25:
-        parts["menu.json"] = meddled_header(draw, parts["menu.json"])
-    elif what < 0.35:
-        parts["menu.json"] = meddled_text(draw, parts["menu.json"])
-    elif what < 0.6:
-        table = draw.choice([n for n in parts if n.endswith(".npy")])
-        parts[table] = meddled_array(draw, parts[table])
-    elif what < 0.85:
-        inner = parts_of(io.BytesIO(parts[plan]))
-        parts[plan] = meddled(draw, inner, inner) if draw.random() < 0.7 else damaged(draw, parts[plan])
-    elif what < 0.9:
-        del parts[name]
-    elif what < 0.95:
-        return zipped([*parts.items(), (name, draw.choice(list(parts.values())))])
-    else:
-        parts[plan] = draw.choice(list(parts.values()))
-    return zipped(parts.items())
-
-
-def loaded(path):
-    """The menu of a file, or None if it is refused."""
-    began, menu, message = time.process_time(), None, ""
-    try:
-        menu = load_menu(path)
-    except PlanFileError as error:
-        message = str(error)
-    assert time.process_time() - began < SECONDS
-    assert menu is not None or (str(path) in message and len(message) < 1000)
-    return menu
-
-
-def memory_to_load(path):
-    tracemalloc.start()
-    loaded(path)
-    most = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return most
-
-
 def is_sound(menu, path):
     """It predicts, and is what is kept of it."""
     X = np.full((2, len(menu.plans[0].costs.features)), 0.5)
     with np.errstate(all="ignore"):
         assert len(menu.predict(X, budget=2.0)) == 2
-    menu.save(path)
-    kept = path.read_bytes()
-    load_menu(path).save(path)
-    return path.read_bytes() == kept
+    return is_kept(menu, path, load_menu)
 
 
 def fuzz(n, folder, seed):
@@ -94,13 +42,13 @@ def fuzz(n, folder, seed):
     known = []
     for menu in originals():
         menu.save(path)
-        known.append((path.read_bytes(), parts_of(path), memory_to_load(path)))
+        known.append((path.read_bytes(), parts_of(path), memory_to_load(path, load_menu)))
     for i in range(n):
         whole, parts, needs = known[i % len(known)]
         path.write_bytes(damaged(draw, whole) if i % 3 == 0 else meddled_menu(draw, parts))
-        found = loaded(path)
+        found = loaded(path, load_menu)
         if i % 20 == 0:
-            assert any(memory_to_load(path) < 2 * needs + SPARE for _ in range(3))
+            assert takes_little(path, load_menu, needs)
         if found is not None:
             assert is_sound(found, path), f"number {i} is not what is kept of it"
         ends["refused" if found is None else "sound"] += 1

@@ -3,14 +3,19 @@
 import io
 import os
 import sys
+import tracemalloc
 import zipfile
+from dataclasses import replace
 
 import msgspec
 import numpy as np
 import pytest
 
-from miserly.plan import PlanFileError, Trees, load_plan
+from miserly.costs import CostTable
+from miserly.plan import Menu, Node, Plan, PlanFileError, RawFeatures, Trees, load_menu, load_plan
+from miserly.schema import Column, Schema
 from oracles.hand_built import PLANS, rows
+from oracles.meddling import parts_of, zipped
 
 
 def changed(path, name=None, change=None, header=None):
@@ -124,3 +129,29 @@ def test_the_places_of_trees_do_not_overflow():
     start = np.array([0, 2_000_000_000, 4_000_000_000 - 2**32, 3], np.int64).astype(np.int32)
     with pytest.raises(ValueError, match="not well formed"):
         Trees(start, [1, 0, 0], [1.5, np.inf, np.inf], [1, 1, 2], [False] * 3, [0.0, -1.0, 1.0])
+
+
+def test_a_menus_tables_take_no_more_than_they_hold(tmp_path):
+    """9 kB claimed 8 MB; found by mutation guided by coverage."""
+    costs = CostTable.per_feature({"a": 1.0})
+    plan = Plan(costs, RawFeatures([0]), (Node([0], [1.0]),), [0.0])
+    Menu((plan,), np.full(1, np.inf), np.zeros((1, 1)), np.zeros((1, 1)), ("a",), "accuracy").save(tmp_path / "a.menu")
+    parts = parts_of(tmp_path / "a.menu")
+    head = io.BytesIO()
+    np.lib.format.write_array_header_1_0(head, {"descr": "<f8", "fortran_order": False, "shape": (2**20,)})
+    (tmp_path / "b.menu").write_bytes(zipped((parts | {"caps.npy": head.getvalue() + bytes(8)}).items()))
+    tracemalloc.start()
+    with pytest.raises(PlanFileError, match="not of the size"):
+        load_menu(tmp_path / "b.menu")
+    assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize("rules", [{"missing": [1, "na"]}, {"limits": "x"}, {"decimal": 1}])
+def test_a_schema_is_of_the_right_types(tmp_path, rules):
+    """A missing mark that is a number was read, and the plan could not be saved again."""
+    plan = Plan(CostTable.per_feature({"a": 1.0}), RawFeatures([0]), (Node([0], [1.0]),), [0.0])
+    replace(plan, schema=Schema((Column("a"),))).save(tmp_path / "a.plan")
+    changed(tmp_path / "a.plan", header=lambda header: header["schema"]["rules"].update(rules))
+    with pytest.raises(PlanFileError, match="does not fit together"):
+        load_plan(tmp_path / "a.plan")

@@ -300,21 +300,24 @@ def _types(header: _Header, path: str | Path) -> dict[str, Any]:
 
 
 def _read_array(archive: zipfile.ZipFile, path: str | Path, name: str, dtype: Any) -> NDArray[Any]:
-    """An array in the memory of its entry: what a header only claims takes none."""
     try:
-        data = archive.read(f"arrays/{name}.npy")
-        file = io.BytesIO(data)
-        if np.lib.format.read_magic(file) != (1, 0):
-            raise ValueError("its format is unknown")
-        shape, by_column, found = np.lib.format.read_array_header_1_0(file)
-        if found.hasobject or (dtype is not None and found != dtype):
-            raise ValueError(f"its type is {found}")
-        if math.prod(shape) * found.itemsize != len(data) - file.tell():
-            raise ValueError(f"it is not of the size {shape}")
-        array: NDArray[Any] = np.ndarray(shape, found, data, file.tell(), order="F" if by_column else "C")
-        return np.ascontiguousarray(array) if by_column else array  # compiled code is for one order only
+        return array_of(archive.read(f"arrays/{name}.npy"), dtype)
     except Exception as error:  # numpy reads the header with Python's parser, which raises what it likes
         raise PlanFileError(f"The array {name}.npy of the plan file '{path}' is damaged: {short(error)}.") from error
+
+
+def array_of(data: bytes, dtype: Any = None) -> NDArray[Any]:
+    """The array of an npy file, in the memory of its bytes: what a header only claims takes none."""
+    file = io.BytesIO(data)
+    if np.lib.format.read_magic(file) != (1, 0):
+        raise ValueError("its format is unknown")
+    shape, by_column, found = np.lib.format.read_array_header_1_0(file)
+    if found.hasobject or (dtype is not None and found != dtype):
+        raise ValueError(f"its type is {found}")
+    if math.prod(shape) * found.itemsize != len(data) - file.tell():
+        raise ValueError(f"it is not of the size {shape}")
+    array: NDArray[Any] = np.ndarray(shape, found, data, file.tell(), order="F" if by_column else "C")
+    return np.ascontiguousarray(array) if by_column else array  # compiled code is for one order only
 
 
 def _dictionary(header: _Header, arrays: dict[str, NDArray[Any]]) -> Any:

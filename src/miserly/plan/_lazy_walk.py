@@ -7,17 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from miserly.costs import set_bits
 from miserly.kernels import lazy as kernels
+from miserly.plan._state_walk import StateWalk
 from miserly.plan._walk import NOTHING, Best, ListWalk, Walk
 
 if TYPE_CHECKING:
     from miserly.plan._lazy import LazyPlan
 
 
-class LazyWalk(Walk):
+class LazyWalk(StateWalk):
     """The way of one row. `needs` names what is bought next; `best` is always there."""
 
     plan: LazyPlan
@@ -31,51 +30,21 @@ class LazyWalk(Walk):
         owned: Iterable[str] = (),
         in_list: bool = False,
     ) -> None:
-        self.plan, self.budget, self.by_path = plan, budget, False
-        self.account = self._paid = plan.tables.ledger.empty
-        self.tier = self.asked = self._dead = self._root = 0
-        self.stopped: str | None = None
-        self.needs: tuple[str, ...] = ()
-        self.bought: list[str] = []
-        self.exit = [-1]
-        self.waiting = None
-        self._reason = "answered"
+        self._set_out(plan, budget, owned)
         self._in_list = in_list
-        self._had = plan.tables.acquisition_set(owned)
         known, self._away = plan.at_first
         self._known, self._closed = known.copy(), self._away.copy()
-        n_trees, n_acquisitions = len(plan.dictionary), len(plan.costs.acquisitions)
+        n_trees = len(plan.dictionary)
         self._low, self._high = np.full(n_trees, -np.inf), np.full(n_trees, np.inf)
         self._mean, self.sums = np.empty(n_trees), np.zeros((4, plan.n_outputs))
         self.sums[:3] = plan.prior
         self._contending = np.ones(plan.n_outputs, bool)
-        self._has, self._owns = np.zeros((2, n_acquisitions), bool)
-        self._x = np.full(len(plan.costs.features), np.nan)
-        self._begin_row(given, without)
+        self._begin_row(given, without, plan.evaluated)
 
-    def _begin_row(self, given: Mapping[str, float], without: Iterable[str]) -> None:
-        plan = self.plan
-        number = plan.tables.feature_numbers
-        for name in given:
-            if name not in number:
-                raise KeyError(f"The plan knows no feature {name!r}.")
-            if not self._away[number[name]]:
-                self._x[number[name]] = given[name]
-                self._known[number[name]] = True
-        for name in plan.tables.known_at_first(self._had):
-            if name not in given:
-                raise KeyError(f"Without any purchase there are the features [{name!r}], which were not supplied.")
-        self._has[list(set_bits(self._had))] = True
-        self._owns |= self._has
-        for name in without:
-            self._bar(name)
-        first = plan.tables.ledger.after(self.account, 0, plan.evaluated)
-        if first.total > self.budget:
-            self.stop("budget")
-            return
-        self._evaluation, self.account = first.total, first
-        self.exit = [0 if plan.nodes else -1]
-        self._advance()
+    def _know(self, f: int, value: float) -> None:
+        if not self._away[f]:
+            self._x[f] = value
+            self._known[f] = True
 
     # ---- what a driver uses ---------------------------------------------------------------------------------------
 
@@ -91,44 +60,15 @@ class LazyWalk(Walk):
         """Refused, as for the plan."""
         return self.plan.contributions(None)
 
-    def supply_columns(self, values: Iterable[tuple[NDArray[np.intp], Sequence[float]]]) -> None:
-        """The values by the numbers of their columns, unchecked: for a driver that knows what arrives."""
-        for columns, numbers in values:
-            self._x[columns] = numbers
-        self._pay()
-
     def _fill(self) -> None:
         """Trees have a way for missing values."""
 
-    def _pay(self) -> None:
-        self.account = self._paid
-        self.bought += self.needs
-        self._owns[list(set_bits(self.asked))] = True
-        kernels.reveal(self._known, self._closed, self._owns, self.plan.model[2], self._away)
-        self._advance()
-
-    def fail(self, acquisition: str) -> None:
-        """An acquisition is unavailable: nobody pays for it, and it is not asked for again."""
-        if self.stopped is not None or self.plan.tables.acquisition_set([acquisition]) & self.owned:
-            return
-        if acquisition in self.needs:
-            self._blame(f"failed:{acquisition}")
-        self._bar(acquisition)
-        if self.needs:
-            self._advance()
-
     def _bar(self, acquisition: str) -> None:
-        """Buy no feature any more that needs this."""
-        self._dead |= 1 << self.plan.tables.acquisition_numbers[acquisition]
+        super()._bar(acquisition)
         for f in self.plan.used_features:
             mask = self.plan.tables.masks[f]
             if mask & self._dead and mask & ~self.owned:
                 self._closed[f] = True
-
-    def stop(self, reason: str) -> None:
-        """End the walk with the best prediction so far, for the driver's own reason (a deadline, say)."""
-        if self.stopped is None:
-            self.needs, self.asked, self.stopped = (), 0, reason
 
     # ---- inside ---------------------------------------------------------------------------------------------------
 
@@ -136,6 +76,7 @@ class LazyWalk(Walk):
         """Look at the trees with what is known by now; then go on, unless other rows of the query have a say."""
         self.needs = ()
         plan = self.plan
+        kernels.reveal(self._known, self._closed, self._owns, plan.model[2], self._away)
         trees, edges, _, reading = plan.model
         rule = plan.laziness
         assert rule is not None
@@ -165,9 +106,7 @@ class LazyWalk(Walk):
         if group < 0:
             self.stop(self._reason)
             return
-        self.asked = self.plan.groups[group] & ~self.owned
-        self.needs = self.plan.tables.acquisition_names(self.asked)
-        self._paid = self.plan.tables.ledger.after(self.account, self.asked)
+        self._ask_for(self.plan.groups[group])
 
 
 class LazyListWalk(ListWalk):

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from miserly.files import whole_file
-from miserly.plan._file import PlanFileError, check_sizes, entry_of, read_plan, short, write_plan
+from miserly.plan._file import PlanFileError, array_of, check_sizes, entry_of, read_plan, short, write_plan
 
 FORMAT = "miserly-menu"
 VERSION = 1
@@ -53,9 +53,9 @@ def read_menu(path: str | Path, kind: type[Any], file: Any = None) -> Any:
             header = msgspec.json.decode(archive.read("menu.json"), type=_MenuHeader)
             if header.format != FORMAT or header.version > VERSION:
                 raise PlanFileError(f"'{path}' is not a menu of version {VERSION} or before. Upgrade Miserly.")
-            tables = [_array(archive.read(f"{name}.npy")) for name in TABLES]
+            tables = [array_of(archive.read(f"{name}.npy"), np.float64) for name in TABLES]
             has_shares = "bought.npy" in archive.namelist()
-            bought = _array(archive.read("bought.npy")) if has_shares else None
+            bought = array_of(archive.read("bought.npy"), np.float64) if has_shares else None
             plans = [
                 read_plan(io.BytesIO(archive.read(f"plans/{i}.plan")), f"{path}, plan {i}")
                 for i in range(len(header.names))
@@ -68,10 +68,3 @@ def read_menu(path: str | Path, kind: type[Any], file: Any = None) -> Any:
         return kind(tuple(plans), *tables, tuple(header.names), header.metric, bought)
     except (ValueError, TypeError) as error:
         raise PlanFileError(f"The menu file '{path}' does not fit together: {short(error)}") from error
-
-
-def _array(data: bytes) -> Any:
-    array = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
-    if array.dtype != np.float64:
-        raise ValueError(f"a table is of type {array.dtype}")
-    return array

@@ -138,6 +138,11 @@ class PolicyPlan(Plan):
         return tuple(sorted({masks[f] for f in self.read_features} - {0}))
 
     @cached_property
+    def slots(self) -> dict[int, int]:
+        """Where each feature in use stands among those in use."""
+        return {f: s for s, f in enumerate(self.used_features)}
+
+    @cached_property
     def offers(self) -> Offers:
         """Candidates, features and prices for the kernels."""
         masks, used = self.costs.feature_masks, self.used_features

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.costs import set_bits
 from miserly.kernels import policy as kernels
 from miserly.plan._contributions import Contributions, policy_walk_contributions
-from miserly.plan._walk import NOTHING, Best, ListWalk, Walk
+from miserly.plan._state_walk import StateWalk
+from miserly.plan._walk import NOTHING, Best, ListWalk
 
 if TYPE_CHECKING:
     from miserly.plan._policy import PolicyPlan
@@ -28,7 +28,7 @@ class Offer(NamedTuple):
     rate: float
 
 
-class PolicyWalk(Walk):
+class PolicyWalk(StateWalk):
     """The way of one row. `needs` names what is bought next; `ranking` all that could be; `best` is always there."""
 
     plan: PolicyPlan
@@ -41,51 +41,21 @@ class PolicyWalk(Walk):
         without: Iterable[str] = (),
         owned: Iterable[str] = (),
     ) -> None:
-        self.plan, self.budget, self.by_path = plan, budget, False
-        self.account = self._paid = plan.tables.ledger.empty
-        self.tier = self.asked = self._dead = self._root = 0
-        self.stopped: str | None = None
-        self.needs: tuple[str, ...] = ()
-        self.bought: list[str] = []
-        self.exit = [-1]
-        self.waiting = None
-        self._reason = "answered"
-        self._had = plan.tables.acquisition_set(owned)
+        self._set_out(plan, budget, owned)
         n_outputs, n_features, n = plan.n_outputs, len(plan.costs.features), len(plan.candidates)
-        self._x = np.full(n_features, np.nan)  # values as they came
-        self._seen = np.full(n_features + n_outputs + 1, np.nan)  # the same as the trees read them, then the scores
+        self._seen = np.full(n_features + n_outputs + 1, np.nan)  # the values as the trees read them, then the scores
         self._knows = np.zeros(len(plan.used_features), bool)
-        self._has, self._owns, self._barred = np.zeros((3, len(plan.costs.acquisitions)), bool)
+        self._barred = np.zeros(len(plan.costs.acquisitions), bool)
         self._gain, self._price, self._rate = np.empty((3, n))
         self._row_score, self._z = plan.prior.copy(), plan.prior.copy()
         self._trail: list[tuple[int, NDArray[np.float64]]] = []  # what was bought, and the scores then
-        self._begin(given, without)
+        self._begin_row(given, without, plan.evaluated)
 
-    def _begin(self, given: Mapping[str, float], without: Iterable[str]) -> None:  # type: ignore[override]
-        plan = self.plan
-        for name in given:
-            if name not in plan.tables.feature_numbers:
-                raise KeyError(f"The plan knows no feature {name!r}.")
-        for s, f in enumerate(plan.used_features):
-            name = plan.costs.features[f]
-            if name in given:
-                self._x[f] = given[name]
-                self._read(f)
-                self._knows[s] = True
-        for name in plan.tables.known_at_first(self._had):
-            if name not in given:
-                raise KeyError(f"Without any purchase there are the features [{name!r}], which were not supplied.")
-        self._has[list(set_bits(self._had))] = True
-        self._owns |= self._has
-        for name in without:
-            self._bar(name)
-        first = plan.tables.ledger.after(self.account, 0, plan.evaluated)
-        if first.total > self.budget:
-            self.stop("budget")
-            return
-        self._evaluation = first.total
-        self.account, self.exit = first, [0 if plan.nodes else -1]
-        self._advance()
+    def _know(self, f: int, value: float) -> None:
+        if f in self.plan.slots:
+            self._x[f] = value
+            self._read(f)
+            self._knows[self.plan.slots[f]] = True
 
     def _read(self, f: int) -> None:
         """Take a value into the state."""
@@ -123,39 +93,11 @@ class PolicyWalk(Walk):
         """The expected drop of loss by what is asked for now; 0 if nothing is."""
         return float(self._gain[self._chosen]) if self.needs else 0.0
 
-    def supply_columns(self, values: Iterable[tuple[NDArray[np.intp], Sequence[float]]]) -> None:
-        """The values by the numbers of their columns, unchecked: for a driver that knows what arrives."""
-        for columns, numbers in values:
-            self._x[columns] = numbers
-        self._pay()
-
-    def fail(self, acquisition: str) -> None:
-        """An acquisition is unavailable: nobody pays for it, and it is not asked for again."""
-        if self.stopped is not None or self.plan.tables.acquisition_set([acquisition]) & self.owned:
-            return
-        if acquisition in self.needs and self._reason == "answered":
-            self._reason = f"failed:{acquisition}"
-        self._bar(acquisition)
-        if self.needs:
-            self._advance()
-
-    def stop(self, reason: str) -> None:
-        """End the walk with the best prediction so far, for the driver's own reason (a deadline, say)."""
-        if self.stopped is None:
-            self.needs, self.asked, self.stopped = (), 0, reason
-
     # ---- inside ---------------------------------------------------------------------------------------------------
 
     def _bar(self, acquisition: str) -> None:
-        number = self.plan.tables.acquisition_numbers[acquisition]
-        self._barred[number] = True
-        self._dead |= 1 << number
-
-    def _pay(self) -> None:
-        self.account = self._paid
-        self.bought += self.needs
-        self._owns[list(set_bits(self.asked))] = True
-        self._advance()
+        super()._bar(acquisition)
+        self._barred[self.plan.tables.acquisition_numbers[acquisition]] = True
 
     def _advance(self) -> None:
         """Score the row from what is known, rate the candidates, and ask for the best or stop."""
@@ -177,9 +119,7 @@ class PolicyWalk(Walk):
         elif chosen < 0:
             self.stop("budget" if blocked and self._reason == "answered" else self._reason)
         else:
-            self.asked = plan.candidates[self._chosen] & ~self.owned
-            self.needs = plan.tables.acquisition_names(self.asked)
-            self._paid = plan.tables.ledger.after(self.account, self.asked)
+            self._ask_for(plan.candidates[self._chosen])
 
 
 class PolicyListWalk(ListWalk):

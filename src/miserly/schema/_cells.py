@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any, Literal
 
+Limits = Literal["value", "missing", "error"]
 _SPREADSHEET_ERRORS = ("#n/a", "#na", "#null!", "#div/0!", "#value!", "#ref!", "#num!", "#name?")
 MISSING = frozenset(
     ("", "na", "n/a", "n.a.", "nan", "null", "none", "nil", "?", "-", "--", "---", "–", "—", ".", "<na>", "nat")
@@ -48,7 +49,7 @@ class CellRules:
 
     decimal: Literal[".", ","] = "."
     missing: frozenset[str] = MISSING
-    limits: Literal["value", "missing", "error"] = "value"
+    limits: Limits = "value"
 
     def is_missing(self, cell: str) -> bool:
         """Whether a cell is a missing mark."""
@@ -114,8 +115,3 @@ def days(value: Any, known: str) -> float | None:
 
 def _reads(text: str, known: str) -> bool:
     return days(text, known) is not None
-
-
-def rules_of(fields: Mapping[str, Any]) -> CellRules:
-    """The rules that `Schema.to_dict` wrote."""
-    return CellRules(fields["decimal"], frozenset(fields["missing"]), fields["limits"])

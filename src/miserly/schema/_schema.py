@@ -9,10 +9,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, get_args
 
+import msgspec
 import numpy as np
 
 from miserly._typing import Floats
-from miserly.schema._cells import CellRules, days, rules_of
+from miserly.schema._cells import CellRules, Limits, days
 
 Kind = Literal["number", "category", "boolean", "date"]
 BOOLEANS = (("false", "true"), ("no", "yes"), ("n", "y"), ("f", "t"), ("nein", "ja"), ("non", "oui"), ("off", "on"))
@@ -266,11 +267,35 @@ class Schema:
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Schema:
-        """The schema of `to_dict`."""
-        columns = tuple(
-            Column(**{**entry, "categories": tuple(entry.get("categories", ()))}) for entry in fields["columns"]
-        )
-        return cls(columns, rules_of(fields["rules"]), fields["id"], fields["label"], tuple(fields["drop"]))
+        """The schema of `to_dict`; a ValueError for what is none."""
+        known = msgspec.convert(fields, _SchemaFields)
+        columns = tuple(Column(c.name, c.kind, c.categories, c.unit, c.format) for c in known.columns)
+        rules = CellRules(known.rules.decimal, frozenset(known.rules.missing), known.rules.limits)
+        return cls(columns, rules, known.id, known.label, known.drop)
+
+
+class _ColumnFields(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+    kind: Kind = "number"
+    categories: tuple[str | float | int | bool | None, ...] = ()
+    unit: str = ""
+    format: str = ""
+
+
+class _RuleFields(msgspec.Struct, forbid_unknown_fields=True):
+    decimal: Literal[".", ","]
+    missing: tuple[str, ...]
+    limits: Limits
+
+
+class _SchemaFields(msgspec.Struct, forbid_unknown_fields=True):
+    """What `Schema.to_dict` writes."""
+
+    columns: tuple[_ColumnFields, ...]
+    rules: _RuleFields
+    id: str | None
+    label: str | None
+    drop: tuple[str, ...]
 
 
 def _one(column: Column, value: Any, rules: CellRules, row: int) -> float:
