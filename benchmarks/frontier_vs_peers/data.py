@@ -155,11 +155,17 @@ def _drawn(name: str, X: np.ndarray, y: np.ndarray, costs: CostTable, n_splits: 
 
     def split(i: int) -> Split:
         rows = np.random.default_rng(i).permutation(len(y))[:most]
-        rest, test = train_test_split(rows, test_size=0.2, stratify=y[rows], random_state=i)
-        train, validation = train_test_split(rest, test_size=0.25, stratify=y[rest], random_state=i)
+        rest, test = train_test_split(rows, test_size=0.2, stratify=_strata(y[rows]), random_state=i)
+        train, validation = train_test_split(rest, test_size=0.25, stratify=_strata(y[rest]), random_state=i)
         return Split(*(Part(X[part], y[part]) for part in (train, validation, test)))
 
     return Problem(name, get_metric("accuracy"), costs, None, 20, n_splits, 0.25, split)
+
+
+def _strata(y: np.ndarray) -> np.ndarray:
+    """The classes, those with hardly any row counted as the largest one, which can always be divided."""
+    _, number, counts = np.unique(y, return_inverse=True, return_counts=True)
+    return np.where(counts[number] < 4, np.argmax(counts), number)
 
 
 def _covertype() -> Problem:
