@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 
-from benchmarks.frontier_vs_peers.data import Problem
+from benchmarks.frontier_vs_peers.data import DEVELOPMENT, Problem
 from benchmarks.frontier_vs_peers.methods import AUTO, MISER
 from benchmarks.frontier_vs_peers.scoring import ALL_PEERS, N_BUDGETS, Result, limits
 from miserly.experiments import interval
@@ -20,28 +20,29 @@ from miserly.experiments import interval
 
 @dataclass(frozen=True)
 class Verdict:
-    """A data set and a price table: the best peer by its mean on test, one of ours, and ours less it."""
+    """One of ours less a peer on a data set under a price table, in the mean of the splits; `area` is the peer's."""
 
     data: str
     table: str
-    peer: str
     ours: str
+    peer: str
+    area: float
     difference: float
     half: float
 
     @property
-    def holds(self) -> str:
-        """Whether ours is not significantly worse: the interval of the difference reaches zero."""
+    def word(self) -> str:
+        """What the interval says of ours."""
         if math.isnan(self.half):
             return "one split cannot tell"
-        return "yes" if self.difference + self.half >= 0.0 else "NO"
+        if abs(self.difference) <= self.half:
+            return "undecided"
+        return "better" if self.difference > 0 else "worse"
 
     def line(self) -> str:
         """The verdict in words."""
-        return (
-            f"{self.data + ' ' + self.table:<18} best peer {self.peer:<26} {self.ours:<16} "
-            f"{self.difference:+.4f} ± {self.half:.4f}  not significantly worse: {self.holds}"
-        )
+        where = f"{self.data} {self.table}"
+        return f"{where:<18} {self.ours:<6} less {self.peer:<30} {self.difference:+.4f} ± {self.half:.4f}  {self.word}"
 
 
 def report(problem: Problem, results: Sequence[Result], out: Path, n_estimators: int) -> list[Verdict]:
@@ -83,29 +84,36 @@ def _print_table(problem: Problem, table: str, results: Sequence[Result], low: f
 
 
 def _verdicts(problem: Problem, table: str, areas: dict[str, np.ndarray], ours: set[str]) -> list[Verdict]:
-    peers = [name for name in areas if name not in ours and name != ALL_PEERS]
-    if not peers:
-        return []
-    best = max(peers, key=lambda name: areas[name].mean())
     return [
-        Verdict(problem.name, table, best, name, *interval(areas[name] - areas[best], problem.overlap))
+        Verdict(
+            problem.name, table, name, peer, float(of_peer.mean()), *interval(areas[name] - of_peer, problem.overlap)
+        )
         for name in (AUTO, MISER)
         if name in areas
+        for peer, of_peer in areas.items()
+        if peer not in ours and peer != ALL_PEERS
     ]
 
 
 def print_verdicts(verdicts: Sequence[Verdict]) -> None:
-    """One line per data set, then the mean over data sets."""
-    print("\nOurs less the best peer (the one that is best on test):")
-    for verdict in verdicts:
-        print("  " + verdict.line())
-    for name in (AUTO, MISER):
-        for table in ("flat", "shared"):
-            these = [v for v in verdicts if v.ours == name and v.table == table]
-            if these:
-                mean = np.mean([v.difference for v in these])
-                half = math.sqrt(sum(v.half**2 for v in these)) / len(these)
-                print(f"  mean of {len(these)} {table:<7}{'':>32}{name:<17}{mean:+.4f} ± {half:.4f}")
+    """Ours less the best peer of each data set, then in the mean of each half less each peer that was on all sets."""
+    print("\nLess the peer that is best on the test rows of the set:")
+    cases = dict.fromkeys((v.data, v.table, v.ours) for v in verdicts)
+    for case in cases:
+        print("  " + max((v for v in verdicts if (v.data, v.table, v.ours) == case), key=lambda v: v.area).line())
+    print("\nIn the mean of the sets (the interval is that of splits, not of sets):")
+    for ours in (AUTO, MISER):
+        for half in ("developed on", "kept for the end"):
+            mine = [v for v in verdicts if v.ours == ours and (v.data in DEVELOPMENT) == (half == "developed on")]
+            n_cases = len({(v.data, v.table) for v in mine})
+            for peer in dict.fromkeys(v.peer for v in mine):
+                these = [v for v in mine if v.peer == peer]
+                if len(these) == n_cases:
+                    mean, width = np.mean([v.difference for v in these]), math.hypot(*[v.half for v in these]) / n_cases
+                    counts = ", ".join(
+                        f"{sum(v.word == w for v in these)} {w}" for w in ("better", "undecided", "worse")
+                    )
+                    print(f"  {half:<17}{n_cases} cases  {ours:<6} less {peer:<30} {mean:+.4f} ± {width:.4f}  {counts}")
 
 
 def _write(problem: Problem, results: Sequence[Result], out: Path) -> None:
