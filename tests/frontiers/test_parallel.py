@@ -36,8 +36,8 @@ def nothing_stays(tmp_path, monkeypatch):
 
 
 def ranking():
-    train, validation, test = (yahoo_like(25, seed) for seed in range(3))
-    model = ms.GreedyMiserRanker(train.costs, n_estimators=15, n_iter_no_change=3, loss="lambdarank")
+    train, validation, test = (yahoo_like(12, seed) for seed in range(3))
+    model = ms.GreedyMiserRanker(train.costs, n_estimators=6, n_iter_no_change=3, loss="lambdarank")
     return model, *((d.X, d.y, d.qid) for d in (train, validation, test))
 
 
@@ -105,13 +105,6 @@ def test_what_is_shared_lies_in_the_file(tmp_path):
     assert np.array_equal(attach(tmp_path / "shared").validation[0], data.X[:, ::-1])
 
 
-def test_workers_take_one_thread_each_and_as_many_as_the_cores_at_most():
-    front = ms.frontier(Odd(), ODD, ODD, grid={"level": [1, 2, 3]}, n_jobs=2)
-    assert all(p.model.threads_ == 1 for p in front.points)
-    assert os.getpid() not in {p.model.process_ for p in front.points}
-    assert [p.validation.quality for p in front.points] == [1, 4, 9]
-
-
 def test_a_worker_that_dies_is_named_and_the_rest_is_kept():
     grid = {"level": [1, 2, 3, 4, 5, 6, 7, 8]}
     with pytest.raises(SweepError, match=r"at the point level=2 died.*fewer n_jobs.*of 8 points are done") as caught:
@@ -128,7 +121,7 @@ def test_a_mistake_in_a_worker_is_told_as_it_is():
     assert caught.value.__notes__ == ["This happened at the point level=2 of the sweep."]
 
 
-def test_an_interruption_keeps_what_is_done():
+def test_an_interruption_keeps_what_is_done_by_workers_of_one_thread():
     def stop_after_two(done, of, point):
         if done == 2:
             raise KeyboardInterrupt
@@ -136,6 +129,9 @@ def test_an_interruption_keeps_what_is_done():
     front = ms.frontier(Odd(), ODD, ODD, grid={"level": [4, 3, 2, 1]}, n_jobs=2, progress=stop_after_two)
     assert len(front.points) == 2
     assert not front.complete
+    assert all(p.model.threads_ == 1 for p in front.points)
+    assert os.getpid() not in {p.model.process_ for p in front.points}
+    assert all(p.validation.quality == p.params["level"] ** 2 for p in front.points)
 
 
 @pytest.mark.parametrize("n_jobs", [0, "two", 1.5, True])
