@@ -27,7 +27,7 @@ from miserly.report.figures import Tier, price_tiers
 from miserly.report.page._agreement import check_point, check_runs, spelled
 from miserly.report.page._details import details
 from miserly.report.page._groups import Group, named_groups
-from miserly.report.page._trust import confusion
+from miserly.report.page._trust import confusion, spent
 from miserly.report.page._walks import choose_rows
 from miserly.schema import Schema
 
@@ -251,6 +251,7 @@ class Content:
             "bought": bought,
             "tiers": [sum(t.members >> a & 1 for a in bought) for t in self.tiers],
             "confusion": confusion(stop.seen),
+            "spent": spent(stop.seen),
             "verdict": self._verdict(stop, blind),
         }
 

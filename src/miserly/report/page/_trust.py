@@ -16,6 +16,21 @@ MOST_QUERIES = 400  # measured one by one
 
 def confusion(seen: Observed) -> list[list[int]] | None:
     """Counts of true classes (rows) × predictions (columns), in the order of the plan's classes."""
+    counts = _by_cell(seen, None)
+    return None if counts is None else counts.astype(int).tolist()
+
+
+def spent(seen: Observed) -> dict[str, Any] | None:
+    """What rows paid, summed by true class × prediction, and the sum of its squares: with the costs of mistakes they
+    give the variance of the total."""
+    sums = _by_cell(seen, seen.cost)
+    if sums is None:
+        return None
+    return {"cells": sums.tolist(), "squares": float(np.square(seen.cost).sum())}
+
+
+def _by_cell(seen: Observed, weights: np.ndarray | None) -> np.ndarray | None:
+    """Rows, or their weights, summed by true class × prediction; None where there are no classes."""
     classes = seen.plan.classes
     if classes is None:
         return None
@@ -24,7 +39,8 @@ def confusion(seen: Observed) -> list[list[int]] | None:
     truth = np.array([place.get(label, -1) for label in seen.rows.y.tolist()])
     said = np.array([place[label] for label in seen.answers.tolist()])
     known = truth >= 0  # a label that the plan has never seen is no class of its own
-    return np.bincount(truth[known] * n + said[known], minlength=n * n).reshape(n, n).tolist()
+    counted = None if weights is None else weights[known]
+    return np.bincount(truth[known] * n + said[known], counted, minlength=n * n).reshape(n, n)
 
 
 def rates(seen: Observed) -> list[dict[str, Any]]:

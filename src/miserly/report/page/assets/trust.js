@@ -137,22 +137,26 @@ function buildMistakes(data) {
   host.addEventListener("input", () => showMistakes(data, state));
 }
 
-/** Tests and mistakes for the models of the path: mean cost of a row, and counts of mistakes times their costs. */
+/** Tests and mistakes for the models of the path: mean cost of a row, and counts of mistakes times their costs, with
+ * the 95 % interval of the sum by the normal approximation. */
 function showMistakes(data, state) {
   if (!data.classes) return;
   const inputs = [...byId("mistakes").querySelectorAll("input")].filter((input) => Number(input.value) > 0);
   const sum = byId("mistakes-sum");
   if (!inputs.length) return sum.replaceChildren();
   const total = (s) => {
-    const { confusion, cost } = data.stops[s];
-    const mistakes = confusion.flatMap((line, i) => line.map((n, j) => (i === j ? 0 : n * priceOf(inputs, i, j)))).reduce((a, b) => a + b, 0) / data.rows;
-    return { stop: s, tests: cost.mean, mistakes, total: cost.mean + mistakes };
+    const { confusion, cost, spent } = data.stops[s];
+    const overCells = (f) => confusion.flatMap((line, i) => line.map((n, j) => (i === j ? 0 : f(n, priceOf(inputs, i, j), spent.cells[i][j])))).reduce((a, b) => a + b, 0) / data.rows;
+    const mistakes = overCells((n, price) => n * price), total = cost.mean + mistakes;
+    const squares = spent.squares / data.rows + overCells((n, price, paid) => price * (2 * paid + n * price));
+    const half = 1.96 * Math.sqrt(Math.max(0, squares - total * total) / data.rows);
+    return { stop: s, tests: cost.mean, mistakes, total, interval: `${figure(total - half)} to ${figure(total + half)}` };
   };
   const all = data.paths[state.path].stops.map(total);
   const best = all.reduce((a, b) => (b.total < a.total ? b : a));
   const here = total(state.stop);
-  const line = (name, t) => make("tr", { class: t.stop === state.stop ? "here" : null }, make("th", { scope: "row" }, name), ...[t.tests, t.mistakes, t.total].map((v) => make("td", { class: "number" }, figure(v))));
-  const head = make("tr", {}, make("td"), ...["Tests", "Mistakes", "Together"].map((n) => make("th", { scope: "col", class: "number" }, n)));
+  const line = (name, t) => make("tr", { class: t.stop === state.stop ? "here" : null }, make("th", { scope: "row" }, name), ...[...[t.tests, t.mistakes, t.total].map(figure), t.interval].map((v) => make("td", { class: "number" }, v)));
+  const head = make("tr", {}, make("td"), ...["Tests", "Mistakes", "Together", "95 % interval"].map((n) => make("th", { scope: "col", class: "number" }, n)));
   sum.replaceChildren(
     make("table", { class: "compare" }, make("thead", {}, head), make("tbody", {}, line("This model", here), ...(best.stop === state.stop ? [] : [line(`Least: mean cost ${figure(best.tests)}`, best)]), line(capital(data.blindName), total(data.blind)))),
     make("p", { class: "note" }, `Mean of a row in ${data.unit}, with predictions as they are. A model that is chosen with front.choose(error_costs=…) also turns its predictions to the cheaper mistake. `,
