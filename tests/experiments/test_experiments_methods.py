@@ -1,6 +1,7 @@
 """What figures compare: how curves are swept, and a figure from end to end on a few queries."""
 
 import csv
+import gzip
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from miserly.experiments import PUBLISHED, STUDIES, Bench, perform
 from miserly.experiments import _methods as methods
 from miserly.experiments import _sets as sets
 from miserly.experiments._parts import DataPart, DataSplit, LearningProblem
-from miserly.experiments.papers import ablation
+from miserly.experiments.papers import ablation, cronus, effort
 from miserly.metrics import get_metric
 from miserly.plan import Node, Plan, RawFeatures
 
@@ -51,6 +52,64 @@ def test_a_sweep_looks_where_the_cost_changes(tmp_path, monkeypatch):
     monkeypatch.setattr(Bench, "n_swept", 3)
     few = methods.swept(Bench(None, tmp_path, quick=False), problem(), make, 1e-4, 1.0)
     assert sum(bool(plan.nodes) for plan in few) == 3
+
+
+def test_a_sweep_goes_on_beyond_the_ends_of_its_grid(tmp_path):
+    """Upwards until nothing is bought, downwards until that buys no more; three times at most."""
+
+    def make(tradeoff):
+        n = 8 if tradeoff < 2e-4 else 4 if tradeoff < 3.0 else 0
+        node = Node(np.arange(n, dtype=np.int32), np.full(n, 1.0 + tradeoff))
+        return Plan(COSTS, RawFeatures(np.arange(8)), (node,) if n else (), np.zeros(1), roots=(0,) if n else ())
+
+    plans = methods.swept(Bench(None, tmp_path, quick=True), problem(), make, 1e-4, 1e-2)
+    assert {len(plan.nodes[0].learners) if plan.nodes else 0 for plan in plans} == {8, 4, 0}
+    asked = []
+
+    def unchanging(tradeoff):
+        asked.append(tradeoff)
+        return make(1e-3)
+
+    methods.swept(Bench(None, tmp_path, quick=True), problem(), unchanging, 1e-4, 1e-2)
+    assert max(asked) == pytest.approx(1e-2 * methods.WIDER**methods.WIDENINGS)
+    assert min(asked) == pytest.approx(1e-4 ** (1 - methods.STARTS[0]) * 1e-2 ** methods.STARTS[0])
+
+
+def test_astc_is_swept_over_its_depth(tmp_path):
+    points = methods.astc(Bench(None, tmp_path, quick=True), problem(), 3)
+    assert len(points) == 3 * len(methods.astc(Bench(None, tmp_path, quick=True), problem(), 1))
+
+
+def test_flat_prices_and_a_rare_class_are_groups_of_their_own(tmp_path):
+    folder = tmp_path / "covertype"
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    lines = [",".join(map(str, [*rng.integers(0, 9, 54), rng.choice([1, 2, 4])])) for _ in range(60)]
+    with gzip.open(folder / "covtype.csv.gz", "wt") as file:
+        file.write("\n".join(["header", *lines]))
+    first, second = sets.covertype_rare(tmp_path, 2, quick=True)
+    assert first.key != second.key
+    assert set(first.split.train.y) == {0.0, 1.0}
+    assert not sets.covertype_rare(tmp_path / "nowhere", 2, quick=True)
+
+
+def test_training_takes_time(tmp_path, monkeypatch):
+    """The claims are asked; on sixty rows they say nothing."""
+    monkeypatch.setattr(Bench, "ranking", lambda self, *_: [[problem()]])
+    monkeypatch.setattr(Bench, "n_lambdas", 2)
+    monkeypatch.setattr(effort, "QUICK_TREES", 10)
+    monkeypatch.setattr(cronus, "QUICK_TREES", 10)
+    spent = effort.training_time(Bench(None, tmp_path, quick=True))
+    assert [claim.says.split()[1] for claim in spent.claims] == ["miser", "trains", "miser"]
+    assert all(row["cpu"] > 0 for row in spent.rows)
+
+
+@pytest.mark.slow
+def test_settings_are_asked_for_each_value_but_the_one_in_use(tmp_path, monkeypatch):
+    monkeypatch.setattr(effort, "mq2008", lambda *_: [problem()])
+    monkeypatch.setattr(effort, "QUICK_TREES", 10)
+    monkeypatch.setattr(effort, "STAGES", (2, methods.CRONUS_STAGES))
+    assert len(effort.settings(Bench(None, tmp_path, quick=True)).claims) == 3
 
 
 def test_the_papers_tradeoffs_are_per_row_on_the_papers_data_only():

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from miserly.baselines._group_lasso import GroupLasso
-from miserly.solvers._mixed_norm import AcquisitionNorm, MixedNorm
+from miserly.solvers._mixed_norm import AcquisitionNorm, MixedNorm, centred_gram
 from oracles.classifier_graphs import mixed_minimum, mixed_value
 
 
@@ -188,3 +188,15 @@ def test_of_learners_that_say_nearly_the_same_a_sharper_cost_keeps_few():
 def test_without_shared_acquisitions_there_is_nothing_to_sharpen():
     p, *_ = problem(1, shared_needs=False)
     assert np.array_equal(p.reweighted().beta, p.run_from(None).beta)
+
+
+def test_columns_that_do_not_vary_leave_no_rounding_in_the_gram_matrix():
+    """Survivors of a cascade that all fall into the same leaves ended a fit with a singular matrix."""
+    rng = np.random.default_rng(0)
+    H = np.column_stack([np.full(30, 0.1), np.full(30, 1.0 / 3.0), rng.normal(size=30)])
+    weight = rng.random(30)
+    centre = weight @ H / weight.sum()
+    found = centred_gram(H.T @ (weight[:, None] * H), float(weight.sum()), centre)
+    assert not found[:2].any()
+    assert not found[:, :2].any()
+    assert found[2, 2] == pytest.approx(float(weight @ (H[:, 2] - centre[2]) ** 2))

@@ -27,6 +27,7 @@ CRONUS_STAGES, CSCC_STAGES = 10, 10
 DRAWS = 10
 STARTS = (0.1, 0.4, 0.7, 1.0)
 FINE = 1.2
+WIDER, WIDENINGS = 10.0, 3  # how a sweep goes on beyond an end of its grid where cost still changes, and how often
 WEIGHTS = (1e-5, 1e1)
 
 
@@ -261,7 +262,8 @@ def graph_plans(bench: Bench, problem: LearningProblem, stem: str, trees: Plan |
 def swept(bench: Bench, problem: LearningProblem, make: Callable[[float], Plan], low: float, high: float) -> list[Plan]:
     """Plans at four tradeoffs, then between the two neighbours whose costs on validation differ most (in their
     logarithm), again and again: the window in which a cascade changes may be narrow. Those that buy nothing take no
-    time and do not count; neighbours that are very near have nothing between them."""
+    time and do not count; neighbours that are very near have nothing between them. Before that the grid grows at its
+    ends: upwards until nothing is bought, downwards until that buys no more."""
     nothing = min(p for p in problem.costs.price_list if p > 0) / 2.0
     found: dict[float, tuple[Plan, float]] = {}
 
@@ -272,6 +274,15 @@ def swept(bench: Bench, problem: LearningProblem, make: Callable[[float], Plan],
 
     for share in STARTS:
         at(float(low ** (1.0 - share) * high**share))
+    for _ in range(WIDENINGS):
+        if found[max(found)][1] <= math.log(nothing):
+            break
+        at(WIDER * max(found))
+    for _ in range(WIDENINGS):
+        lowest, second = sorted(found)[:2]
+        if found[lowest][1] <= found[second][1] + math.log(FINE):
+            break
+        at(lowest / WIDER)
     while sum(bool(plan.nodes) for plan, _ in found.values()) < bench.n_swept:
         gap, a, b = max(
             (abs(found[a][1] - found[b][1]) if b > FINE * a else 0.0, a, b) for a, b in pairwise(sorted(found))
@@ -374,17 +385,19 @@ def anytime_miser(bench: Bench, problem: LearningProblem) -> Points:
 
 
 def astc(bench: Bench, problem: LearningProblem, depth: int, trees: Plan | None = None, soft: bool = False) -> Points:
-    """ASTC over one budget for all nodes."""
+    """ASTC over one budget for all nodes and over depths up to the given one: how deep a tree should be depends on what
+    it may spend."""
     kind = pick("ASTC", problem, estimators)
 
-    def one(budget: float) -> Figures:
-        model = kind(problem.costs, budget, depth, soft, dictionary=trees)
+    def one(budget: float, levels: int) -> Figures:
+        model = kind(problem.costs, budget, levels, soft, dictionary=trees)
         return figures(fitted(bench.prepared(model), problem).plan_, problem)
 
     budgets = kind(problem.costs).suggest_grid(problem.split.train.y, 2 * bench.n_points)
     over = {} if trees is None else {"trees": _digest(trees)}
     return [
-        bench.record("astc", problem, partial(one, float(b)), depth=depth, soft=soft, budget=float(b), **over)
+        bench.record("astc", problem, partial(one, float(b), levels), depth=levels, soft=soft, budget=float(b), **over)
+        for levels in range(1, depth + 1)
         for b in budgets
     ]
 

@@ -27,6 +27,7 @@ from miserly.solvers._logged import effective_number as effective_number
 from miserly.solvers._logged import weighted_mean as weighted_mean
 from miserly.solvers._mixed_norm import AcquisitionNorm as AcquisitionNorm
 from miserly.solvers._mixed_norm import MixedNorm as MixedNorm
+from miserly.solvers._mixed_norm import centred_gram as centred_gram
 from miserly.solvers._newton_svm import Inside as Inside
 from miserly.solvers._newton_svm import minimise as minimise
 from miserly.solvers._newton_svm import newton_svm
@@ -42,6 +43,7 @@ __all__ = [
     "Design",
     "RawDesign",
     "TreeDesign",
+    "centred_gram",
     "discriminant",
     "newton_svm",
     "platt",

@@ -29,6 +29,16 @@ FLAT = 1e-10
 SLACK = 1e-2
 EDGE = 1e-2
 SHARPENED = 4
+NOISE = 64 * np.finfo(np.float64).eps  # of a sum of squares: less around the mean is rounding
+
+
+def centred_gram(gram: Floats, total: float, centre: Floats) -> Floats:
+    """Products around the weighted means, given those around zero; nothing of columns that only rounding makes vary."""
+    found = gram - total * np.outer(centre, centre)
+    flat = np.diag(found) <= NOISE * np.diag(gram)
+    found[flat] = 0.0
+    found[:, flat] = 0.0
+    return found
 
 
 @dataclass(frozen=True)

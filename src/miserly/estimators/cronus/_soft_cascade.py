@@ -31,6 +31,7 @@ from miserly.solvers import (
     MixedNorm,
     Traversal,
     Window,
+    centred_gram,
     descend,
     drop_small,
     repeat_until_converged,
@@ -148,7 +149,7 @@ class SoftCascade:
         mean = float(weight @ task.y) / total
         sums = task.design.sums(np.column_stack([weight, weight * (task.y - mean)]))
         centre = sums[:, 0] / total
-        A = (task.design.gram(weight) if gram is None else gram) - total * np.outer(centre, centre)
+        A = centred_gram(task.design.gram(weight) if gram is None else gram, total, centre)
         problem = MixedNorm(
             A, sums[:, 1:], norm, task.rhos[k] * float(self.d[k]), d=float(self.d[k]), base=self.squares()
         )

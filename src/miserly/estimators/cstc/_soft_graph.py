@@ -32,6 +32,7 @@ from miserly.solvers import (
     MixedNorm,
     Traversal,
     Window,
+    centred_gram,
     repeat_until_converged,
     soft_gate,
 )
@@ -319,7 +320,7 @@ def moments(
     sums = task.design.sums(np.column_stack([weight, weight[:, None] * (targets - mean)]))
     centre = sums[:, 0] / total
     A = task.design.gram(weight) if gram is None else gram
-    return A - total * np.outer(centre, centre), sums[:, 1:], centre, mean
+    return centred_gram(A, total, centre), sums[:, 1:], centre, mean
 
 
 def _present(weight: Floats) -> Floats:
