@@ -86,6 +86,11 @@ class Scale:
         value = self.task.quality(self.rows, output, weights) if value is None else value
         return value if math.isfinite(value) else -math.inf
 
+    def add(self, output: Floats) -> np.ndarray:
+        """Where rows end whose predictions are not those of stages."""
+        self.outputs = np.concatenate([self.outputs, output[None]])
+        return np.full(len(self.rows), len(self.outputs) - 1)
+
     def singles(self) -> list[TriedPlan]:
         """Each stage alone."""
         found = []
@@ -110,7 +115,7 @@ class Scale:
         spent = [self.paid[self._joined(p.end_of_all, p.end_of_held), self.every] for p in policies]
         measured = [self.quality(e) for e in ends]
         costs = [weighted_mean(self.paid[e, self.every], self.weights(e)) for e in ends]
-        along = _curve(costs, measured)
+        along = curve(costs, measured)
         weights = [self.weights(self._joined(p.end_of_all, p.end_of_held)) for p in policies]
         means = [weighted_mean(s, w) for s, w in zip(spent, weights)]
         qualities = [q + along(s) - along(c) for q, c, s in zip(measured, costs, means)]
@@ -233,7 +238,7 @@ def _straight_to(state: int, ends: np.ndarray) -> StagePolicy:
     return StagePolicy(math.nan, start, decisions, ends, ends, ends)
 
 
-def _curve(costs: Sequence[float], qualities: Sequence[float]) -> Callable[[float], float]:
+def curve(costs: Sequence[float], qualities: Sequence[float]) -> Callable[[float], float]:
     """Quality by cost along a sweep, never falling."""
     order = np.argsort(costs, kind="stable")
     x, y = np.array(costs)[order], np.maximum.accumulate(np.array(qualities)[order])

@@ -12,6 +12,7 @@ from itertools import pairwise
 import numpy as np
 
 from miserly._blas import blas_threads
+from miserly.auto._active import active_candidates
 from miserly.auto._candidates import Scale, TriedPlan, pareto
 from miserly.auto._clock import TimeLimit
 from miserly.auto._large import LargeData
@@ -34,7 +35,7 @@ def build(task: Task, clock: TimeLimit, large: LargeData | None = None) -> tuple
     """The frontier, and what it was measured with; an interruption or the end of the time keeps what is done. Of large
     data the task has a sample: models of sets on the frontier are learned from all rows at the end."""
     with blas_threads():
-        kept, scale = _build(task, clock)
+        kept, scale = _build(task, clock, large is not None)
         if large is not None:
             with _interruptible(clock):
                 large.learn(scale.graph.fitter, _used(kept, scale), clock)
@@ -49,7 +50,7 @@ def _used(kept: list[TriedPlan], scale: Scale) -> list[int]:
     return _spread(order)
 
 
-def _build(task: Task, clock: TimeLimit) -> tuple[list[TriedPlan], Scale]:
+def _build(task: Task, clock: TimeLimit, is_sample: bool) -> tuple[list[TriedPlan], Scale]:
     fitter = StageFitter(task, clock)
     fitter.stage(0)
     sets = [0]
@@ -71,6 +72,9 @@ def _build(task: Task, clock: TimeLimit) -> tuple[list[TriedPlan], Scale]:
             for loss in _losses(task):
                 found += scale.policies(_sweep(graph, loss, clock))
         found += scale.mixtures(found)
+        if not is_sample:
+            with _interruptible(clock):
+                found += active_candidates(scale, clock)
     return pareto(found), scale
 
 

@@ -48,7 +48,7 @@ class SetSearch:
         self.masks = sorted({mask for mask in self.fitter.masks if mask})
         self._losses: dict[int, float] = {}
         self._outputs: dict[int, Floats] = {}
-        self._codes = _coarse(train.X)
+        self._codes = coarse(train.X)
 
     def loss(self, bought: int) -> float:
         """Out-of-fold loss of a small model on a set."""
@@ -107,7 +107,7 @@ class SetSearch:
         for f, mask in enumerate(self.fitter.masks):
             unit = mask & ~now
             if unit in gain:
-                gain[unit] = max(gain[unit], _explained(self._codes[:, f], residual))
+                gain[unit] = max(gain[unit], explained(self._codes[:, f], residual))
         by_price = sorted(units, key=lambda u: (-gain[u] / max(self.price(u), 1e-12), u))
         by_gain = sorted(units, key=lambda u: (-gain[u], u))
         half = MOST_TRIED // 2
@@ -216,7 +216,7 @@ def _union(units: list[int]) -> int:
     return total
 
 
-def _coarse(X: Floats) -> np.ndarray:
+def coarse(X: Floats) -> np.ndarray:
     """Each column in a few bins of about as many rows; missing values have one of their own."""
     codes = np.zeros(X.shape, np.int16)
     for f in range(X.shape[1]):
@@ -228,7 +228,7 @@ def _coarse(X: Floats) -> np.ndarray:
     return codes
 
 
-def _explained(codes: np.ndarray, residual: Floats) -> float:
+def explained(codes: np.ndarray, residual: Floats) -> float:
     """How much of the squared residual the means of bins explain, less what they would of noise."""
     counts = np.bincount(codes)
     full = counts > 0

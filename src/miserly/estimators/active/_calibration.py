@@ -14,13 +14,7 @@ from miserly.solvers import common_temperature, platt
 MOST_LEVELS = 6
 FEWEST_STATES = 200  # per level: a factor and an offset are two numbers
 MOST_STATES = 5000  # per level: more make them no better
-RADII = (
-    0.5,
-    0.75,
-    0.9,
-    0.96,
-    0.99,
-)  # quantiles of the distance to the prior: only few of the states may know what matters
+RADII = (0.5, 0.75, 0.9, 0.96, 0.99)  # quantiles of the distance to the prior; few states may know what matters
 LESS = 2e-3  # of log-loss per state, that moving small scores towards the prior must save
 
 

@@ -25,7 +25,7 @@ MOST_COPIES, FEWEST_COPIES = 8, 2  # of each row, in different states
 MOST_PREDICTOR_STATES = 200_000
 MOST_VALUE_STATES = 12_000
 MOST_AHEAD_STATES = 3_000
-MOST_RATED = 400_000  # candidates × rows that a policy walks with; without it these walks take a third of a large fit
+MOST_RATED = 100_000  # candidates × rows that a policy walks with; without it these walks take a third of a large fit
 FEWEST_ROWS = 30  # fewer are not divided into folds
 
 
