@@ -71,7 +71,9 @@ def served():
     plans = [replace(fit.plan_, schema=SCHEMA) for fit in fits]
     plans.append(plans[0].truncate(20.0))
     free = replace(plans[0], nodes=(), roots=())
-    return {"plan": plans[0], "menu": Menu.measured([free, *reversed(plans)], X, quality(y))}
+    active = ms.ActiveClassifier(COSTS, tradeoff=1e-3, n_estimators=20, n_rounds=1, lookahead=False).fit(X, y)
+    menu = Menu.measured([free, *reversed(plans)], X, quality(y))
+    return {"plan": plans[0], "menu": menu, "active": replace(active.plan_, schema=SCHEMA)}
 
 
 @contextmanager
@@ -160,7 +162,7 @@ def fill(page, host, name, text):
         control.fill(text)
 
 
-@pytest.mark.parametrize("name", ["plan", "menu"])
+@pytest.mark.parametrize("name", ["plan", "menu", "active"])
 def test_a_consultation_from_empty_to_stop(opened, served, name):
     page, model, budget = opened(name), served[name], 20.0
     assert "prediction of “died”" in page.inner_text("#lead")
