@@ -25,6 +25,7 @@ from miserly.auto._task import Rows, Task
 from miserly.plan import Trees, confidence_columns, stack_trees
 from miserly.solvers import weighted_mean
 
+ROWS_ALIKE = 20  # for each different prediction of a model, so that it has not learned single rows
 N_PARTS = 3  # a rule is the mean of this many trees, each fitted on the rows of all parts but one
 MOST_COLUMNS = 12  # of the data, that a rule may look at: those that its stage uses most
 MOST_WAYS = 4  # from one state: half of them lead to the least loss, half to the most gain for the price
@@ -165,13 +166,20 @@ class StageGraph:
             nothing = np.zeros((len(self.rows), 0))
             return Inputs.of(nothing, ()), None if task.held is None else np.zeros((len(task.held), 0), np.intp)
         columns = _most_used(stage, MOST_COLUMNS)
-        values = _inputs_of(task.train.X[self.rows][:, columns], stage.oof[self.rows], task.n_classes)
+        values = _inputs_of(task.train.X[self.rows][:, columns], self._output(stage), task.n_classes)
         numbers = (*columns, *range(n_features, n_features + values.shape[1] - len(columns)))
         inputs = Inputs.of(values, numbers)
         if task.held is None or stage.held is None:
             return inputs, None
         held = _inputs_of(task.held.X[:, columns], stage.held, task.n_classes)
         return inputs, inputs.encode(held)
+
+    def _output(self, stage: StageModel) -> Floats:
+        """What rules see of a stage's predictions: those out of fold. A model with few different ones gives each to
+        many rows, and out of fold they differ by fold, which a rule could cut between: then those of the model
+        itself, which the plan has."""
+        own = self.fitter.predict(stage.plan, self.task.train.part(self.rows))
+        return own if len(np.unique(own, axis=0)) * ROWS_ALIKE <= len(own) else stage.oof[self.rows]
 
     def policy(self, rate: float, loss: str) -> StagePolicy:
         """The decisions at every state for one rate, found backwards."""

@@ -251,11 +251,11 @@ class StageFitter:
         return float(np.max(self.task.costs.evaluation)) > 0
 
     def _stage(self, bought: int, plan: Plan, fold_plans: list[Plan]) -> StageModel:
-        held = None if self.task.held is None else self._predict(plan, self.task.held)
+        held = None if self.task.held is None else self.predict(plan, self.task.held)
         if fold_plans:
             oof = self._joined(fold_plans)
         else:  # too few rows for folds, or nothing to fit
-            oof = self._predict(plan, self.task.train) if plan.nodes and held is None else self._constants()
+            oof = self.predict(plan, self.task.train) if plan.nodes and held is None else self._constants()
         of_fold = fold_plans[0] if fold_plans else None
         stage = StageModel(bought, 0.0, oof, held, plan, of_fold=of_fold, finals=self.finals)
         return replace(stage, price=self.price(bought) + stage.evaluations)
@@ -270,7 +270,7 @@ class StageFitter:
         task = self.task
         out = np.zeros((len(task.train), task.n_columns))
         for plan, (_, score) in zip(plans, task.folds):
-            out[score] = self._predict(plan, task.train.part(score))
+            out[score] = self.predict(plan, task.train.part(score))
         return out
 
     def _fold_plans(self, bought: int, model: Any = None) -> tuple[list[Plan], int]:
@@ -350,7 +350,8 @@ class StageFitter:
             more["sample_weight"] = weights
         return model.fit(rows.X, target, binned=binned, **more)
 
-    def _predict(self, plan: Plan, rows: Rows) -> Floats:
+    def predict(self, plan: Plan, rows: Rows) -> Floats:
+        """What a stage's model says of rows: probabilities of classes, or one number."""
         if self.task.kind != "classes":
             return plan.score(rows.X)[:, None]
         p = plan.predict_proba(rows.X)
