@@ -80,8 +80,9 @@ def has_no_background(plan: Plan) -> bool:
 
 def moved(seen: Observed, steps: Sequence[Sequence[WalkStep]], walked: np.ndarray) -> dict[str, Any] | None:
     """What each step of the walked rows moved the score of the class that was predicted in the end (of the second of
-    two classes, of the number): the first has what is known at no price, and all of them add up to the score. None for
-    plans that have not kept what is known of the training rows."""
+    two classes, of the number; of one of many classes against the mean of the others, since only differences of their
+    scores say anything): the first has what is known at no price, and all of them add up to the score. None for plans
+    that have not kept what is known of the training rows."""
     rows = seen.rows
     if has_no_background(seen.plan):
         return None
@@ -90,10 +91,17 @@ def moved(seen: Observed, steps: Sequence[Sequence[WalkStep]], walked: np.ndarra
     lines = []
     for i, mine in enumerate(steps):
         k = found.outputs.index(str(mine[-1].answer)) if str(mine[-1].answer) in found.outputs else 0
-        parts = [found.base[i, k] + found.free[i, k]]
-        parts += [sum(found.values[i, place[name], k] for name in step.buys) for step in mine[1:]]
+        bought = [sum(found.values[i, place[name]] for name in step.buys) for step in mine[1:]]
+        parts = [_against_others(np.asarray(part), k) for part in (found.base[i] + found.free[i], *bought)]
         lines.append([k, [float(f"{part:.3g}") for part in parts]])
     return {"outputs": list(found.outputs), "rows": lines}
+
+
+def _against_others(scores: np.ndarray, k: int) -> float:
+    """One of several scores less the mean of the others; a score alone as it is."""
+    if scores.ndim == 0 or len(scores) == 1:
+        return float(scores if scores.ndim == 0 else scores[0])
+    return float(scores[k] - np.delete(scores, k).mean())
 
 
 def _adds_up(seen: Observed, spent: float) -> bool:

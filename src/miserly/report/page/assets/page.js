@@ -143,7 +143,7 @@ function begin() {
   byId("quality-name").textContent = metric.name;
   byId("cost-unit").textContent = ` ${unit}`;
   byId("most-unit").textContent = unit;
-  byId("times-note").textContent = ` than the ${data.blindName}`;
+  byId("times-note").textContent = `than the ${data.blindName}`;
   byId("change-name").textContent = `Change in ${metric.name}`;
   byId("price-name").textContent = `Money for one unit (${unit})`;
   byId("path").replaceChildren(...data.paths.map((way, i) => make("option", { value: i }, way.name)));

@@ -34,7 +34,7 @@ function buildPeople(data) {
       { key: "mean", label: "Mean", number: true },
       { key: "p95", label: "95 %", number: true },
       { key: "max", label: "Most", number: true },
-      { key: "share", label: "Share of spending", number: true, show: percent },
+      { key: "share", label: "Of all", number: true, show: percent },
     ],
   });
 }

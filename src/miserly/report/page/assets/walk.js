@@ -78,7 +78,8 @@ function showWalk(data, detail, blind, state) {
 
 /** What a purchase did to the score; these parts add up to it. */
 function movedText(data, step, i) {
-  const what = data.classes ? `score of ${step.of === "score" ? data.classes.at(-1) : step.of}` : "score";
+  const of = data.classes && (step.of === "score" ? data.classes.at(-1) : step.of);
+  const what = of ? `score of ${of}${data.classes.length > 2 ? " against the others" : ""}` : "score";
   return i === 0 ? `${what} ${signed(step.moved)}` : `${what} moved by ${signed(step.moved)}`;
 }
 
