@@ -58,3 +58,8 @@ def test_any_plan_of_the_frontier_answers_under_a_cap_with_what_fits(fitted):
                 answers = plan.predict_proba(X, budget=cap)[:, 1]
                 assert plan.predict_cost(X, budget=cap).max() <= cap
                 assert roc_auc_score(y, answers) > 0.6
+
+
+def test_the_constant_tells_nobody_apart(fitted):
+    assert fitted.metric_.name == "auc"
+    assert fitted.frontier_.points[0].validation.quality == 0.5

@@ -99,7 +99,7 @@ def _fitted(task: Task, rows: np.ndarray) -> PolicyPlan:
 
 
 def _estimator(task: Task) -> Any:
-    kind = ActiveClassifier if task.kind == "classes" else ActiveRegressor
+    kind: Any = ActiveClassifier if task.kind == "classes" else ActiveRegressor
     return kind(task.costs, random_state=task.seed, **LIGHT)
 
 

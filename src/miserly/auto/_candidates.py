@@ -62,7 +62,11 @@ class Scale:
         out[graph.rows] = self.uses_folds
         self.counted = np.concatenate([out, np.full(n_held, self.uses_held)])  # of the training rows, then the held
         parts = [graph.stages[s] for s in graph.order]
-        self.outputs = np.stack([self._joined(p.oof[graph.rows], p.held) for p in parts])
+        outputs = [self._joined(p.oof[graph.rows], p.held) for p in parts]
+        for output, part in zip(outputs, parts):
+            if not part.plan.nodes:  # a constant: that folds have their own would look as if it told rows apart
+                output[:] = output.mean(axis=0)
+        self.outputs = np.stack(outputs)
         self.every = np.arange(len(self.rows))
         self._labels = None
         if self.uses_folds and task.folds and task.kind != "lists":
@@ -82,7 +86,8 @@ class Scale:
     def quality(self, ends: np.ndarray) -> float:
         """The metric (higher is better) if each row ends at the state of this number."""
         output, weights = self.outputs[ends, self.every], self.weights(ends)
-        value = None if self._labels is None or weights is not None else self._labels.quality(output)
+        labels = None if weights is not None or (output == output[0]).all() else self._labels
+        value = None if labels is None else labels.quality(output)
         value = self.task.quality(self.rows, output, weights) if value is None else value
         return value if math.isfinite(value) else -math.inf
 
@@ -211,7 +216,7 @@ class Scale:
 def pareto(candidates: Sequence[TriedPlan]) -> list[TriedPlan]:
     """Those that no other beats in both mean cost and quality, cheapest first; the free constant is always one."""
     kept: list[TriedPlan] = []
-    for candidate in sorted(candidates, key=lambda c: (c.mean_cost, -c.quality)):
+    for candidate in sorted(candidates, key=lambda c: (c.mean_cost, c.member != "constant", -c.quality)):
         if not kept or candidate.quality > kept[-1].quality:
             kept.append(candidate)
     return kept

@@ -7,7 +7,7 @@ it buys the candidate with the largest expected drop of loss per price, as long 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -294,7 +294,7 @@ class PolicyPlan(Plan):
             yield this[0]
             last = this
 
-    def sweep(self, X: Array, tradeoffs: Sequence[float]) -> Iterator[Run]:
+    def sweep(self, X: Array, tradeoffs: Iterable[float]) -> Iterator[Run]:
         """The runs of all rows at falling trade-offs. The order of purchases does not depend on the trade-off, so each
         run goes on where the one before it has stopped: all of them cost little more than the last."""
         n, evaluated = len(X), self.evaluated
