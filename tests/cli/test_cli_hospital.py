@@ -18,7 +18,7 @@ from litestar.testing import TestClient
 
 from miserly.costs import CostTable
 from miserly.datasets import hospital_csv
-from miserly.plan import Menu, load_plan
+from miserly.plan import Menu, load_menu, load_plan
 from miserly.serve import create_app
 
 SWEEP = ("--method", "greedy-miser", "--n-estimators", 30, "--grid", "1e-5:1e-1:3")
@@ -266,3 +266,30 @@ def test_several_files_are_reported_at_once(mistakes):
     printed = miserly(*args, cwd=mistakes, code=1)
     for part in ("it has no price yet", "'sixty' is not a number", "no column 'ward'"):
         assert part in printed
+
+
+def test_a_protocol_names_the_outcome_and_follows_what_mistakes_cost(folder):
+    given = ("explain", "frontier/chosen.plan", "--rows", "patients.csv")
+    plain = miserly(*given, cwd=folder)
+    assert "predict died = no" in plain
+    assert "died = yes in " in plain
+    careful = miserly(*given, "--error-costs", "no:yes=1,yes:no=500", cwd=folder)
+    assert "predict died = no" not in careful, "where a missed death costs 500, every leaf says yes"
+    miserly(*given, "--out", "page.html", "--title", "Who may die", cwd=folder)
+    assert "<title>Who may die</title>" in (folder / "page.html").read_text(encoding="utf-8")
+    wrong = miserly(*given, "--error-costs", "no:maybe=1", cwd=folder, code=2)
+    assert "There is no class 'maybe'" in wrong or "there is no class 'maybe'" in wrong
+    assert "as in no:yes=1,yes:no=20" in miserly(*given, "--error-costs", "20", cwd=folder, code=2)
+
+
+def test_a_frontier_is_chosen_by_what_mistakes_cost(folder):
+    args = ("patients.csv", "--costs", "costs.toml", *SWEEP, "--out", "by_mistakes")
+    miserly("frontier", *args, "--error-costs", "no:yes=1,yes:no=20", cwd=folder)
+    plan, menu = load_plan(folder / "by_mistakes/chosen.plan"), load_menu(folder / "by_mistakes/frontier.menu")
+    assert plan.error_costs.tolist() == [[0, 1], [20, 0]]
+    assert all(p.error_costs.tolist() == [[0, 1], [20, 0]] for p in menu.plans)
+    assert "give no --quality" in miserly(
+        "frontier", *args, "--error-costs", "no:yes=1,yes:no=20", "--quality", 0.9, cwd=folder, code=2
+    )
+    miserly("report", "by_mistakes", cwd=folder)
+    assert '"outcome":"died"' in (folder / "report.html").read_text(encoding="utf-8")

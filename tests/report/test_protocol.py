@@ -13,6 +13,7 @@ from miserly.cli.main import cli
 from miserly.datasets import write_csv
 from miserly.report import LabelledRows, export_text, protocol
 from miserly.report._intervals import wilson
+from miserly.schema import Column, Schema
 
 COSTS = ms.CostTable(
     ["age", "sex", "crp", "white", "scan"],
@@ -137,7 +138,7 @@ def test_it_fits_one_page_as_text_markdown_and_command(train, rows, tmp_path):
     words = ["explain", str(tmp_path / "a.plan"), "--rows", str(tmp_path / "rows.csv"), "--label", "outcome"]
     done = CliRunner().invoke(cli, words)
     assert done.exit_code == 0, done.output
-    assert done.output.rstrip("\n") == found.text()
+    assert done.output.rstrip("\n") == replace(found, outcome="outcome").text()
     assert CliRunner().invoke(cli, words[:-2]).exit_code == 2
 
 
@@ -168,3 +169,56 @@ def test_a_tree_is_written_as_it_predicts(train, rows):
     assert [follow_text(x) for x in X] == pytest.approx(expected, rel=1e-3)
     with pytest.raises(ValueError, match="there is no tree 9"):
         export_text(plan, 9)
+
+
+def of_outcome(plan, label="died"):
+    columns = tuple(Column(name, unit="mg/l" if name == "crp" else "") for name in COSTS.features)
+    return replace(plan, schema=Schema(columns, label=label))
+
+
+def test_the_outcome_is_named_and_branches_are_not_classes(train, rows, tmp_path):
+    """It said "predict yes" and "go on as for yes", where yes was a class and an answer, and was titled "Protocol"."""
+    said = np.where(train[1] == "ill", "yes", "no")
+    plan = of_outcome(PathTreeClassifier(COSTS, tradeoff=1e-4, max_leaf_nodes=9).fit(train[0], said).plan_)
+    found = protocol(plan, LabelledRows(rows.X, np.where(rows.y == "ill", "yes", "no")))
+    assert "predict died = yes" in found.text()
+    assert "died = yes  " in found.text()
+    assert found.markdown().startswith("# Protocol: died\n")
+    page = found.html()
+    assert "<title>Protocol: died</title>" in page
+    assert ">predict died = no<" in page
+    assert "yes:" not in page
+    assert "yes, or missing" not in page
+    sides = {s.question: s.otherwise for s in found.steps if s.question}
+    for step, sentence in zip((s for s in found.steps if s.question), found.missing_results()):
+        side = step.question if step.missing == "yes" else sides[step.question]
+        assert sentence == f"{step.feature}: without a result go on as for {side}."
+    found.save(tmp_path / "a.html", title="Deaths on the ward")
+    assert "<h1>Deaths on the ward</h1>" in (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert protocol(plan, rows, outcome="death").title == "Protocol: death"
+
+
+def test_leaves_show_the_share_of_the_outcome_whatever_they_predict(train, rows):
+    """Leaves said how often they are right, which reads badly where a rare outcome is never predicted."""
+    plan = PathTreeClassifier(COSTS, tradeoff=1e-4, max_leaf_nodes=9).fit(*train).plan_
+    found = protocol(plan, rows)
+    ends = [s for s in found.steps if s.prediction and s.rows]
+    assert sum(s.risk[0] * s.rows for s in ends) == pytest.approx(np.sum(rows.y == "well"))
+    assert all(s.risk[0] == pytest.approx(s.right[0] if s.prediction == "well" else 1 - s.right[0]) for s in ends)
+    assert f"% of rows ({ends[0].rows}), " in found.text()
+    assert "well in " in found.text()
+    assert "right " not in found.text()
+
+
+def test_what_is_free_is_looked_at_first_and_not_ordered(rows):
+    """It said "order age (0 CAD)", after the blood test."""
+    costs = ms.CostTable.per_feature({"age": 0.0, "crp": 13.0}, unit="CAD")
+    X = rows.X[:, [0, 2]]
+    y = (X[:, 1] > 0) & (X[:, 0] > 0)
+    plan = PathTreeClassifier(costs, tradeoff=0.0, max_leaf_nodes=3).fit(X, y).plan_
+    found = protocol(plan, LabelledRows(X, y))
+    assert "order age" not in found.text() + found.html()
+    assert "look at age" in found.text()
+    assert "look at age" in found.html()
+    assert found.headline().endswith("Look first at what is free: age.")
+    assert "order crp (13 CAD)" in found.text()

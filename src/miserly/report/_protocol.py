@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +39,12 @@ class ProtocolStep:
         The acquisitions that are ordered before the question.
     price : float, default=0.0
         What they add to what was paid.
+    feature : str, default=""
+        What is looked at; empty at the end of a branch.
     question : str, default=""
-        Answered by yes or no; empty at the end of a branch.
+        What holds if the answer is yes; empty at the end of a branch.
+    otherwise : str, default=""
+        What holds if the answer is no; empty at the end of a branch.
     yes, no : int or None, default=None
         The number of the step that follows each answer; None at the end of a branch.
     missing : {"yes", "no", ""}, default=""
@@ -49,6 +54,9 @@ class ProtocolStep:
     right : tuple of three floats or None, default=None
         The share of rows whose label is the prediction, with the ends of its 95 % interval. For numbers: the mean
         label, three times. None for a question, and where no row comes.
+    risk : tuple of three floats or None, default=None
+        Of two classes, the share of rows whose label is the second one, with the ends of its 95 % interval; otherwise
+        None.
 
     Examples
     --------
@@ -63,12 +71,22 @@ class ProtocolStep:
     paid: float
     buys: tuple[str, ...] = ()
     price: float = 0.0
+    feature: str = ""
     question: str = ""
+    otherwise: str = ""
     yes: int | None = None
     no: int | None = None
     missing: str = ""
     prediction: str = ""
     right: tuple[float, float, float] | None = None
+    risk: tuple[float, float, float] | None = None
+
+    @property
+    def action(self) -> str:
+        """What to do before the question, or before the prediction; empty if nothing is bought."""
+        if self.price > 0:
+            return f"order {', '.join(self.buys)}"
+        return f"look at {self.feature}" if self.feature else ""
 
 
 @dataclass(frozen=True)
@@ -130,6 +148,12 @@ class Protocol:
         Rows that all of this was measured on.
     is_class : bool
         Whether classes are predicted; otherwise numbers.
+    outcome : str, default=""
+        The name of what is predicted; empty if it is not known.
+    positive : str, default=""
+        The class that is looked for, the second of two; empty for more classes and for numbers.
+    free : tuple of str, default=()
+        The features in use that cost nothing: they can be looked at before anything is ordered.
 
     Examples
     --------
@@ -155,6 +179,18 @@ class Protocol:
     unit: str
     n_rows: int
     is_class: bool
+    outcome: str = ""
+    positive: str = ""
+    free: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What to call it, with the name of what is predicted."""
+        return f"Protocol: {self.outcome}" if self.outcome else "Protocol"
+
+    def named(self, value: str) -> str:
+        """A class or a number with the name of what is predicted, as in "died = yes"."""
+        return f"{self.outcome} = {value}" if self.outcome else value
 
     @property
     def n_questions(self) -> int:
@@ -162,7 +198,7 @@ class Protocol:
         return sum(bool(step.question) for step in self.steps)
 
     def headline(self) -> str:
-        """How faithful it is and what it costs, in two sentences."""
+        """How faithful it is, what it costs, and what is free, a sentence for each."""
         if self.exact:
             what = "This protocol is the plan itself."
         elif self.is_class:
@@ -173,7 +209,8 @@ class Protocol:
             share = f"{100 * self.fidelity:.1f} %"
             what = f"This protocol imitates the plan: it explains {share} of the variance of its predictions."
         plan = "" if self.exact else f" (the plan: {figure(self.plan_cost)})"
-        return f"{what} A row costs {figure(self.cost)} {self.unit} on average{plan}, over {self.n_rows} rows."
+        free = f" Look first at what is free: {', '.join(self.free)}." if self.free else ""
+        return f"{what} A row costs {figure(self.cost)} {self.unit} on average{plan}, over {self.n_rows} rows.{free}"
 
     def lines(self) -> Iterator[tuple[str, str]]:
         """The tree as lines: what to do, and for how many rows at what price."""
@@ -181,13 +218,13 @@ class Protocol:
 
     def _branch(self, number: int, lead: str, indent: str, when: str) -> Iterator[tuple[str, str]]:
         step = self.steps[number]
-        order = f"order {', '.join(step.buys)} ({figure(step.price)} {self.unit})" if step.buys else ""
-        who = f"{_share(step.share)} of rows, {figure(step.paid)} paid"
+        action = step.action + (f" ({figure(step.price)} {self.unit})" if step.price > 0 else "")
+        who = f"{_share(step.share)} of rows ({step.rows:,}), {figure(step.paid)} paid"
         if not step.question:
-            text = f"{when}{order + ', then ' if order else ''}predict {step.prediction}"
-            yield lead + text, who + self._right(step)
+            text = f"{when}{action + ', then ' if action else ''}predict {self.named(step.prediction)}"
+            yield lead + text, who + self._measured(step)
             return
-        yield lead + f"{when}{order or 'with what is known'}", who
+        yield f"{lead}{when}{action}", who
         yes = f"{step.question}{' or missing' if step.missing == 'yes' else ''}: "
         no = f"otherwise{' or missing' if step.missing == 'no' else ''}: "
         assert step.yes is not None
@@ -195,12 +232,13 @@ class Protocol:
         yield from self._branch(step.yes, indent + "├─ ", indent + "│  ", yes)
         yield from self._branch(step.no, indent + "└─ ", indent + "   ", no)
 
-    def _right(self, step: ProtocolStep) -> str:
+    def _measured(self, step: ProtocolStep) -> str:
+        """At the end of a branch: of two classes the share of the one that is looked for, whatever is predicted."""
+        if step.risk is not None:
+            return f", {self.named(self.positive)} in {percents(step.risk)}"
         if step.right is None:
             return ""
-        if not self.is_class:
-            return f", mean label {figure(step.right[0])}"
-        return f", right {percents(step.right)}"
+        return f", right {percents(step.right)}" if self.is_class else f", mean label {figure(step.right[0])}"
 
     def text(self) -> str:
         """The protocol as plain text."""
@@ -216,7 +254,7 @@ class Protocol:
             return []
         head = f"{'':<20}{'sensitivity':>24}{'specificity':>24}{'PPV':>24}{'NPV':>24}"
         rows = [
-            f"{rate.label:<20}"
+            f"{self.named(rate.label):<20}"
             + "".join(f"{percents(r):>24}" for r in (rate.sensitivity, rate.specificity, rate.positive, rate.negative))
             for rate in self.rates
         ]
@@ -225,7 +263,7 @@ class Protocol:
     def markdown(self) -> str:
         """The protocol as Markdown: the tree as a block, the rates as a table."""
         tree = [f"{what}   ({who})" for what, who in self.lines()]
-        parts = ["# Protocol", "", self.headline(), "", "```text", *tree, "```"]
+        parts = [f"# {self.title}", "", self.headline(), "", "```text", *tree, "```"]
         if self.rates:
             parts += [
                 "",
@@ -234,7 +272,7 @@ class Protocol:
             parts += ["|---|---|---|---|---|"]
             for rate in self.rates:
                 cells = (rate.sensitivity, rate.specificity, rate.positive, rate.negative)
-                parts.append(f"| {rate.label} | " + " | ".join(percents(c) for c in cells) + " |")
+                parts.append(f"| {self.named(rate.label)} | " + " | ".join(percents(c) for c in cells) + " |")
         return "\n".join(parts) + "\n"
 
     def frame(self) -> list[dict[str, Any]]:
@@ -243,21 +281,29 @@ class Protocol:
 
     def missing_results(self) -> list[str]:
         """What to do with a result that is missing, a sentence for each question."""
-        return [
-            f"{step.question}: without a result go on as for {step.missing}." for step in self.steps if step.question
-        ]
+        sides = (
+            (step.feature, step.question if step.missing == "yes" else step.otherwise)
+            for step in self.steps
+            if step.question
+        )
+        return [f"{feature}: without a result go on as for {side}." for feature, side in sides]
 
     def svg(self) -> str:
         """The tree of the protocol as a drawing, without scripts or fonts of its own."""
         return as_svg(self)
 
-    def html(self, title: str = "Protocol") -> str:
-        """One page to print: the headline, the drawing, missing results and the rates."""
-        return as_html(self, title)
+    def html(self, title: str | None = None) -> str:
+        """One page to print, by default under the name of the outcome: the drawing, missing results and the rates."""
+        return as_html(self, title or self.title)
 
-    def save(self, path: str | Path) -> None:
-        """Write a file; the end of its name says how: .svg, .html (one page to print), .md, or .txt."""
-        kinds = {".svg": self.svg, ".html": self.html, ".md": self.markdown, ".txt": self.text}
+    def save(self, path: str | Path, title: str | None = None) -> None:
+        """Write a file; the end of its name says how: .svg, .html (one page to print, with this title), .md or .txt."""
+        kinds: dict[str, Callable[[], str]] = {
+            ".svg": self.svg,
+            ".html": partial(self.html, title),
+            ".md": self.markdown,
+            ".txt": self.text,
+        }
         suffix = Path(path).suffix.lower()
         if suffix not in kinds:
             raise ValueError(f"A protocol is written as {', '.join(kinds)}, got {str(path)!r}. Change the suffix.")
@@ -271,7 +317,11 @@ class Protocol:
 
 
 def protocol(
-    plan: Plan | Menu, rows: LabelledRows, most_questions: int = MOST_QUESTIONS, budget: float | None = None
+    plan: Plan | Menu,
+    rows: LabelledRows,
+    most_questions: int = MOST_QUESTIONS,
+    budget: float | None = None,
+    outcome: str | None = None,
 ) -> Protocol:
     """Write a plan as a small tree of purchases.
 
@@ -285,6 +335,8 @@ def protocol(
         How many questions the tree may ask, at least 1.
     budget : float or None, default=None
         The most that a row may pay; None is no limit.
+    outcome : str or None, default=None
+        The name of what is predicted, as in "died"; None takes it from the plan's schema, if it has one.
 
     Returns
     -------
@@ -326,7 +378,12 @@ def protocol(
     fidelity = 1.0 if exact else agreement(seen, held_out)
     paid = float(seen.cost.mean())
     is_class = plan.classes is not None
-    return Protocol(tuple(steps), exact, fidelity, cost, paid, rates, plan.costs.unit, len(rows), is_class)
+    if outcome is None:
+        outcome = (plan.schema.label if plan.schema is not None else None) or ""
+    positive = _text(plan.classes[1]) if plan.classes is not None and len(plan.classes) == 2 else ""
+    free = tuple(dict.fromkeys(s.feature for s in steps if s.feature and not plan.costs.price([s.feature])))
+    unit, n = plan.costs.unit, len(rows)
+    return Protocol(tuple(steps), exact, fidelity, cost, paid, rates, unit, n, is_class, outcome, positive, free)
 
 
 class _Steps:
@@ -348,7 +405,7 @@ class _Steps:
             end = ProtocolStep(
                 share, len(here), self.plan.tables.ledger.price(owned), prediction=_text(tree.label(place))
             )
-            self.steps.append(_with_right(end, tree.label(place), self.rows.y[here], self.plan.classes is not None))
+            self.steps.append(_measured(end, tree.label(place), self.rows.y[here], self.plan.classes))
             return number
         feature = int(tree.feature[place])
         wanted = costs.feature_masks[feature] & ~owned
@@ -357,13 +414,16 @@ class _Steps:
         right = tree.right(place, self.rows.X[here])
         left = int(tree.left[place])
         yes, no = (self._visit(left + side, here[right == bool(side)], now) for side in (0, 1))
+        words = question(self.plan, feature, float(tree.threshold[place]), self.rows.X[:, feature])
         self.steps[number] = ProtocolStep(
             share,
             len(here),
             self.plan.tables.ledger.price(now),
             tuple(costs.acquisitions[a] for a in set_bits(wanted)),
             self.plan.tables.ledger.price(now) - self.plan.tables.ledger.price(owned),
-            question(self.plan, feature, float(tree.threshold[place]), self.rows.X[:, feature]).yes,
+            costs.features[feature],
+            words.yes,
+            words.no,
             yes,
             no,
             "no" if tree.missing_right[place] else "yes",
@@ -371,14 +431,14 @@ class _Steps:
         return number
 
 
-def _with_right(step: ProtocolStep, label: Any, y: np.ndarray, is_class: bool) -> ProtocolStep:
+def _measured(step: ProtocolStep, label: Any, y: np.ndarray, classes: np.ndarray | None) -> ProtocolStep:
+    """The end of a branch with what was counted on its rows."""
     if not len(y):
         return step
-    if is_class:
-        right = wilson(int(np.sum(y == label)), len(y))
-    else:
-        right = (float(np.mean(y)),) * 3
-    return ProtocolStep(**{**step.__dict__, "right": right})
+    if classes is None:
+        return replace(step, right=(float(np.mean(y)),) * 3)
+    risk = wilson(int(np.sum(y == classes[1])), len(y)) if len(classes) == 2 else None
+    return replace(step, right=wilson(int(np.sum(y == label)), len(y)), risk=risk)
 
 
 def _rates(classes: np.ndarray, y: np.ndarray, predicted: np.ndarray) -> Iterator[Rate]:

@@ -29,7 +29,7 @@ ul { margin: .2em 0; columns: 2; padding-left: 1.2em; font-size: 10pt } .note { 
 
 
 class _Line(NamedTuple):
-    """A step where it stands: its number and depth, the line of the step before it, and the answer that leads here."""
+    """A step where it stands: its number and depth, the line of the step before it, and the result that leads here."""
 
     number: int
     depth: int
@@ -42,15 +42,15 @@ def _lines(protocol: Protocol, line: _Line, found: list[_Line]) -> list[_Line]:
     here = len(found)
     found.append(line)
     step = protocol.steps[line.number]
-    for side, after in (("yes", step.yes), ("no", step.no)):
+    for side, result, after in (("yes", step.question, step.yes), ("no", step.otherwise, step.no)):
         if after is not None:
-            answer = f"{side}, or missing" if step.missing == side else side
+            answer = f"{result} or missing" if step.missing == side else result
             _lines(protocol, _Line(after, line.depth + 1, here, answer), found)
     return found
 
 
 def as_svg(protocol: Protocol) -> str:
-    """One line for each step: what to order and ask, or what to predict; then rows, price and how often it is right."""
+    """One line for each step: the result that leads there, what to order or to predict; then rows, price, shares."""
     lines = _lines(protocol, _Line(0, 0, -1, ""), [])
     height = TOP + LINE * len(lines) + 8
     labels = list(dict.fromkeys(s.prediction for s in protocol.steps if not s.question))
@@ -68,7 +68,9 @@ def as_svg(protocol: Protocol) -> str:
 
 
 def _heads(protocol: Protocol) -> list[tuple[int, str]]:
-    right = "right (95 % interval)" if protocol.is_class else "mean label"
+    right = protocol.named(protocol.positive) if protocol.positive else "right" if protocol.is_class else "mean label"
+    if protocol.is_class:
+        right = _shortened(right, (WIDTH - RIGHT_AT) / LETTER - 7) + " (95 %)"
     return [(14, "step"), (SHARE_AT, "rows"), (PAID_AT, f"paid, {protocol.unit}"), (RIGHT_AT, right)]
 
 
@@ -81,14 +83,14 @@ def _elbow(at: int, line: _Line) -> Iterator[str]:
 def _step(protocol: Protocol, step: ProtocolStep, y: int, line: _Line, labels: list[str]) -> Iterator[str]:
     x = 14 + INDENT * line.depth
     space = SHARE_AT - 16 - x
-    buys = f"order {', '.join(step.buys)} ({figure(step.price)} {protocol.unit})" if step.buys else ""
+    action = step.action + (f" ({figure(step.price)} {protocol.unit})" if step.price > 0 else "")
     answer = f"{line.answer}: " if line.answer else ""
     if step.question:
-        yield _fitted(x, y + 13, answer + (buys or "with what is known"), "", space)
-        yield _fitted(x, y + 29, f"{step.question}?", "b", space)
+        yield _fitted(x, y + 13, answer, "", space)
+        yield _fitted(x, y + 29, action, "b", space)
     else:
-        word = f"predict {step.prediction}"
-        before = f"{answer}{buys + ', then' if buys else ''}".strip()
+        word = f"predict {protocol.named(step.prediction)}"
+        before = f"{answer}{action + ', then' if action else ''}".strip()
         start = x + len(before) * LETTER + (8 if before else 0)
         start = min(start, SHARE_AT - 24 - len(word) * LETTER)
         yield _fitted(x, y + 19, before, "", start - x)
@@ -99,8 +101,9 @@ def _step(protocol: Protocol, step: ProtocolStep, y: int, line: _Line, labels: l
     yield f'<rect x="{SHARE_AT}" y="{y + 24}" width="{88 * step.share:.1f}" height="4" fill="#8aa"/>'
     yield _text(SHARE_AT, y + 19, f"{_share(step.share)} ({step.rows:,})", "s")
     yield _text(PAID_AT, y + 19, figure(step.paid), "s")
-    if step.right is not None:
-        yield _text(RIGHT_AT, y + 19, percents(step.right) if protocol.is_class else figure(step.right[0]), "s")
+    share = step.risk or step.right
+    if share is not None:
+        yield _text(RIGHT_AT, y + 19, percents(share) if protocol.is_class else figure(share[0]), "s")
 
 
 def _fitted(x: float, y: float, words: str, kind: str, space: float) -> str:
@@ -108,8 +111,12 @@ def _fitted(x: float, y: float, words: str, kind: str, space: float) -> str:
     letters = max(4, int(space / LETTER))
     if len(words) <= letters:
         return _text(x, y, words, kind)
-    cut = escape(words[: letters - 1] + "…")
+    cut = escape(_shortened(words, letters))
     return f'<text x="{x:.0f}" y="{y:.0f}" class="{kind}"><title>{escape(words)}</title>{cut}</text>'
+
+
+def _shortened(words: str, letters: float) -> str:
+    return words if len(words) <= letters else words[: max(1, int(letters) - 1)] + "…"
 
 
 def _text(x: float, y: float, words: str, kind: str) -> str:
@@ -137,7 +144,7 @@ def _rates(protocol: Protocol) -> str:
     heads = ("class", "sensitivity", "specificity", "positive predictive value", "negative predictive value")
     head = "".join(f"<th>{name}</th>" for name in heads)
     rows = "".join(
-        f"<tr><th>{escape(rate.label)}</th>"
+        f"<tr><th>{escape(protocol.named(rate.label))}</th>"
         + "".join(f"<td>{percents(r)}</td>" for r in (rate.sensitivity, rate.specificity, rate.positive, rate.negative))
         + "</tr>"
         for rate in protocol.rates

@@ -165,6 +165,7 @@ class Content:
             "byQuery": self.rows.qid is not None,
             "queries": None if self.rows.qid is None else len(np.unique(self.rows.qid)),
             "classes": None if classes is None else [str(c) for c in classes],
+            "outcome": self.schema and self.schema.label,
             "labels": self._label_range(),
             "acquisitions": [{"name": name, "price": price} for name, price in self.prices.items()],
             "tiers": [[t.label, t.members.bit_count()] for t in self.tiers],
@@ -206,6 +207,11 @@ class Content:
 
     def _number(self, point: Point | None) -> int | None:
         return next((i for i, stop in enumerate(self.stops) if stop.point is point), None)
+
+    @cached_property
+    def schema(self) -> Schema | None:
+        """How the table is written; the free constant alone does not know it."""
+        return next((stop.plan.schema for stop in self.stops if stop.plan.schema is not None), None)
 
     def _label_range(self) -> list[float] | None:
         """Between which labels colours are spread, where labels are numbers."""
@@ -320,13 +326,12 @@ class Content:
         return [(name, needs, column) for name, (needs, column) in found.items()]
 
     def _row(self, number: int) -> dict[str, Any]:
-        schema = self.stops[0].plan.schema
         label, query = self.rows.y[number], self.rows.qid
         return {
             "row": number,
             "label": figure(float(label)) if self.rows.y.dtype.kind == "f" else str(label),
             "query": None if query is None else str(query[number]),
-            "values": [_value(float(self.rows.X[number, column]), name, schema) for name, _, column in self._used],
+            "values": [_value(float(self.rows.X[number, column]), name, self.schema) for name, _, column in self._used],
         }
 
 

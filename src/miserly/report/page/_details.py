@@ -77,8 +77,17 @@ def _protocol(seen: Observed) -> dict[str, Any] | None:
     return {
         "headline": found.headline(),
         "isClass": found.is_class,
-        "steps": [{**step, "right": _interval(step["right"])} for step in found.frame()],
-        "rates": [{"label": r.label, **{c: _interval(getattr(r, c)) for c in cells}} for r in found.rates],
+        "positive": found.named(found.positive) if found.positive else None,
+        "steps": [
+            {
+                **step,
+                "prediction": found.named(step["prediction"]),
+                "right": _interval(step["right"]),
+                "risk": _interval(step["risk"]),
+            }
+            for step in found.frame()
+        ],
+        "rates": [{"label": found.named(r.label), **{c: _interval(getattr(r, c)) for c in cells}} for r in found.rates],
     }
 
 

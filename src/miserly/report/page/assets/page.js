@@ -139,7 +139,8 @@ function theme(number) {
 function begin() {
   const { unit, metric, rows, queries, methods } = data;
   const how = queries === null ? "" : ` of ${many(queries, "query", "queries")}`;
-  byId("about").textContent = `${methods.map((m) => m.name).join(" · ")} · ${many(rows, "validation row")}${how}`;
+  const what = data.outcome === null ? "" : `Predicts ${data.outcome}${data.classes ? ` (${data.classes.slice(0, 6).join(", ")})` : ""} · `;
+  byId("about").textContent = `${what}${methods.map((m) => m.name).join(" · ")} · ${many(rows, "validation row")}${how}`;
   byId("quality-name").textContent = metric.name;
   byId("cost-unit").textContent = ` ${unit}`;
   byId("most-unit").textContent = unit;

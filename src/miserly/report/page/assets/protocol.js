@@ -27,15 +27,18 @@ const withInterval = (rate) => (rate === null ? "" : `${(100 * rate[0]).toFixed(
 
 function protocolBranch(data, protocol, number, when) {
   const step = protocol.steps[number];
-  const order = step.buys.length ? [make("strong", {}, `order ${some(step.buys, 4)}`), ` for ${figure(step.price)} ${data.unit}`] : [];
+  const order = step.price > 0
+    ? [make("strong", {}, `order ${some(step.buys, 4)}`), ` for ${figure(step.price)} ${data.unit}`]
+    : step.feature ? [make("strong", {}, `look at ${step.feature}`)] : [];
   const ends = !step.question;
   const what = ends
     ? [...order, order.length ? ", then " : "", make("span", { class: "predicts" }, `predict ${step.prediction}`)]
-    : order.length ? order : [make("span", { class: "soft" }, "with what is known")];
-  const right = ends && step.right ? (protocol.isClass ? ` · right ${withInterval(step.right)}` : ` · mean label ${figure(step.right[0])}`) : "";
+    : order;
+  const right = !ends || !step.right ? "" : step.risk ? ` · ${protocol.positive} in ${withInterval(step.risk)}`
+    : protocol.isClass ? ` · right ${withInterval(step.right)}` : ` · mean label ${figure(step.right[0])}`;
   const line = make("div", { class: "protocol-line" },
     make("span", {}, when ? make("span", { class: "when" }, `${when} `) : null, ...what),
-    make("span", { class: "soft" }, `${percent(step.share)} of rows · ${figure(step.paid)} paid${right}`));
+    make("span", { class: "soft" }, `${percent(step.share)} of rows (${step.rows}) · ${figure(step.paid)} paid${right}`));
   if (ends) return make("li", {}, line);
   const yes = `${step.question}${step.missing === "yes" ? " or missing" : ""}:`;
   const no = `otherwise${step.missing === "no" ? " or missing" : ""}:`;
