@@ -14,7 +14,7 @@ from miserly.costs import CostTable
 from miserly.plan import EXIT, Node, Plan, stack_trees
 
 Table = dict[str, np.ndarray]
-Tree = tuple[int | None, float, Any, Any] | float
+Tree = tuple[int | None, float, Any, Any, bool] | float
 
 
 class _Builder:
@@ -75,7 +75,9 @@ def _read_lightgbm(node: dict[str, Any]) -> Tree:
         return float(node["leaf_value"])
     if node["decision_type"] != "<=":
         raise ValueError(f"Only numeric splits are read, got {node['decision_type']!r}.")
-    return node["split_feature"], float(node["threshold"]), node["left_child"], node["right_child"]
+    threshold = float(node["threshold"])
+    missing_right = not node["default_left"] if node["missing_type"] == "NaN" else threshold < 0  # otherwise it is a 0
+    return node["split_feature"], threshold, node["left_child"], node["right_child"], missing_right
 
 
 def from_catboost(model: Any, costs: CostTable, classes: np.ndarray | None) -> Plan:
@@ -87,9 +89,10 @@ def from_catboost(model: Any, costs: CostTable, classes: np.ndarray | None) -> P
     k = n_outputs(classes)
     scale, bias = data["scale_and_bias"]
     builder = _Builder(costs, classes, np.broadcast_to(np.asarray(bias, float), k).copy())
+    right = {f["feature_index"]: f["nan_value_treatment"] == "AsTrue" for f in data["features_info"]["float_features"]}
     for tree in data.get("oblivious_trees") or data.get("trees") or []:
         root = _unfold(tree, k) if "leaf_values" in tree else tree
-        tables = [_table(root, lambda node, output=output: _read_catboost(node, output)) for output in range(k)]
+        tables = [_table(root, lambda node, output=output: _read_catboost(node, output, right)) for output in range(k)]
         for table in tables:
             table["value"] = table["value"] * scale
         builder.add_round(list(enumerate(tables)))
@@ -106,13 +109,14 @@ def _unfold(tree: dict[str, Any], k: int, level: int | None = None, index: int =
     return {"split": splits[level - 1], "left": left, "right": right}
 
 
-def _read_catboost(node: dict[str, Any], output: int) -> Tree:
+def _read_catboost(node: dict[str, Any], output: int, missing_right: dict[int, bool]) -> Tree:
     if "split" not in node:
         return float(np.atleast_1d(node["value"])[output])
     split = node["split"]
     if split["split_type"] != "FloatFeature":
         raise ValueError(f"Only numeric splits are read, got {split['split_type']!r}.")
-    return split["float_feature_index"], float(np.float32(split["border"])), node["left"], node["right"]
+    feature = split["float_feature_index"]
+    return feature, float(np.float32(split["border"])), node["left"], node["right"], missing_right[feature]
 
 
 def from_sklearn(model: Any, costs: CostTable, classes: np.ndarray | None) -> Plan:
@@ -124,7 +128,14 @@ def from_sklearn(model: Any, costs: CostTable, classes: np.ndarray | None) -> Pl
     def read(at: int, output: int) -> Tree:
         if tree.children_left[at] < 0:
             return float(values[at, output])
-        return tree.feature[at], float(tree.threshold[at]), tree.children_left[at], tree.children_right[at]
+        missing_right = not tree.missing_go_to_left[at]
+        return (
+            tree.feature[at],
+            float(tree.threshold[at]),
+            tree.children_left[at],
+            tree.children_right[at],
+            missing_right,
+        )
 
     builder = _Builder(costs, classes, np.zeros(k))
     builder.add_round([(o, _table(0, lambda at, o=o: read(at, o))) for o in range(k)])
@@ -132,23 +143,24 @@ def from_sklearn(model: Any, costs: CostTable, classes: np.ndarray | None) -> Pl
 
 
 def _table(root: Any, read: Any) -> Table:
-    """A tree as a plan keeps it. `read(node)` is a leaf's value or (feature, threshold, left, right)."""
+    """A tree as a plan keeps it. `read(node)` is a leaf's value or (feature, threshold, left, right, whether
+    missing values go right)."""
     nodes, cells = [root], []
     at = 0
     while at < len(nodes):
         found = read(nodes[at])
         if isinstance(found, float):
-            cells.append((0, np.inf, at, found))
+            cells.append((0, np.inf, at, found, False))
         else:
-            cells.append((found[0], found[1], len(nodes), 0.0))
+            cells.append((found[0], found[1], len(nodes), 0.0, found[4]))
             nodes += [found[2], found[3]]
         at += 1
-    feature, threshold, left, value = zip(*cells)
+    feature, threshold, left, value, missing_right = zip(*cells)
     return {
         "feature": np.array(feature, np.int32),
         "threshold": np.array(threshold, np.float64),
         "left": np.array(left, np.int32),
-        "missing_right": np.zeros(len(cells), bool),
+        "missing_right": np.array(missing_right, bool),
         "value": np.array(value, np.float64),
     }
 
