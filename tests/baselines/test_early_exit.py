@@ -2,6 +2,7 @@
 
 import copy
 import math
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -483,3 +484,14 @@ def test_columns_that_do_not_fit():
     assert ranker("rank", 1.0).fit(frame, GRADES).plan_ == ranker("rank", 1.0).fit(DOCUMENTS, GRADES).plan_
     with pytest.raises(ValueError, match="another order"):
         ranker("rank", 1.0).fit(frame[["b", "a", "c"]], GRADES)
+
+
+def test_exits_that_come_too_late_are_warned_of():
+    X, y = np.repeat(DOCUMENTS, 3, axis=0), np.tile(GRADES, 3)
+    plan = replace(three_rounds(), costs=replace(PRICES, evaluation=0.0, prices={**PRICES.prices, "b": 0.0, "c": 0.0}))
+    for exits, where in (([1, 2], "the first one is after round 1 of 3"), ([], "there is none")):
+        with pytest.warns(UserWarning, match=f"at most 0.0% of the cost: {where}.*exits="):
+            EarlyExitRanker(plan, exits=exits).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        EarlyExitRanker(three_rounds(), exits=[1]).fit(X, y)

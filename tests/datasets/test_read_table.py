@@ -188,7 +188,7 @@ def test_a_plans_schema_reads_other_files(write):
     other = write("more,smoker,sex,crp [mg/l]\n1,yes,female,1.25\n2,no,divers,<2\n", "other.csv")
     table = read_table(other, schema=schema)
     np.testing.assert_array_equal(table.X, [[0, 1.25, 1], [np.nan, 2, 0]])
-    assert any("1 columns that are not read are ignored: 'more'" in note for note in table.notes)
+    assert any("1 column that is not read is ignored: 'more'" in note for note in table.notes)
     assert any("'divers' in 1 rows is new and counts as missing" in note for note in table.notes)
     with pytest.raises(TableError, match=r"There is no column 'sex', which the model reads\. Did you mean 'Sex'"):
         read_table(write("smoker,Sex,crp [mg/l]\n1,f,2\n", "lost.csv"), schema=schema)

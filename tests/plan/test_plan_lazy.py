@@ -112,7 +112,9 @@ def test_the_first_rows_of_a_query_keep_their_places(seed, k):
 def test_equal_scores_stay_in_the_order_of_rows():
     plan = replace(random_plan(3), link="identity", classes=None)
     X = np.repeat(random_rows(3, 5), 2, axis=0)
-    assert first_rows(plan.lazy(k=4).predict(X), np.zeros(10), 4) == first_rows(plan.predict(X), np.zeros(10), 4)
+    assert first_rows(plan.lazy(k=4).predict(X, np.zeros(10)), np.zeros(10), 4) == first_rows(
+        plan.predict(X), np.zeros(10), 4
+    )
 
 
 @pytest.mark.parametrize("keep", ["class", "order"])
@@ -201,8 +203,8 @@ def test_documents_are_served_on_demand():
 
     with ms.OnDemand(lazy, [extractor_of(f) for f in range(N_FEATURES)]) as service:
         answers = service.rank("query", range(6)).answers
-    np.testing.assert_array_equal([answer.value for answer in answers], lazy.predict(X))
-    assert sum(answer.cost for answer in answers) == lazy.predict_cost(X).sum()
+    np.testing.assert_array_equal([answer.value for answer in answers], lazy.predict(X, np.zeros(6)))
+    assert sum(answer.cost for answer in answers) == lazy.predict_cost(X, np.zeros(6)).sum()
 
 
 def test_what_cannot_be_lazy_is_refused():

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,8 +11,9 @@ from litestar import Litestar, asgi
 from litestar.testing import TestClient
 
 from miserly.plan import Node, Plan, RawFeatures
-from miserly.runtime import OnDemand, Pair, extractor
+from miserly.runtime import Call, OnDemand, Pair, extractor
 from miserly.serve import create_app
+from miserly.serve._metrics import Calls
 from oracles.extractors import extractors_of
 from oracles.hand_built import PLANS, rows
 
@@ -190,7 +192,6 @@ def test_metrics_count_what_happened():
     assert figures['miserly_extractor_seconds_count{extractor="ask"}'] == 10
     assert figures['miserly_extractor_seconds_bucket{extractor="ask",le="+Inf"}'] == 10
     assert figures["miserly_cost_measured_seconds_total"] > 0
-    assert figures['miserly_price_drift{extractor="ask"}'] > 0
     assert figures["miserly_requests_in_flight"] == figures["miserly_calls_running"] == 0
 
 
@@ -204,3 +205,35 @@ def test_the_server_loads_nothing_that_trains():
     assert not {m for m in loaded if m.startswith(("sklearn", "scipy", "pandas"))}
     packages = {m.split(".")[1] for m in loaded if m.startswith("miserly.")}
     assert packages <= {"serve", "runtime", "plan", "costs", "kernels", "files", "schema", "_typing", "_display"}
+
+
+def test_rows_one_by_one_are_no_question_for_plans_that_compare_documents():
+    plan = PLANS[next(name for name, make in PLANS.items() if make().by_query)]()
+    row = features_of(plan, rows(1, 1, 0.0, len(plan.costs.features)))[0]
+    with TestClient(create_app(plan)) as client:
+        for body in ({"row": row}, {"rows": [row]}):
+            answer = client.post("/v1/predict", json=body)
+            assert answer.status_code == 400
+            assert "POST /v1/rank" in answer.json()["error"]["remedy"]
+        assert client.post("/v1/rank", json={"documents": [row, row]}).status_code == 200
+
+
+def test_without_extractors_no_calls_are_counted():
+    plan = replace(FOREST, costs=replace(FOREST.costs, unit="ms"))
+    with TestClient(create_app(plan)) as client:
+        asked(client, row=features_of(plan, rows(1, 1))[0])
+        text = client.get("/metrics").text
+    assert "miserly_extractor_calls_total{" not in text
+    assert "miserly_price_drift{" not in text
+    assert "miserly_cost_measured_seconds_total 0.0" in text
+
+
+@pytest.mark.parametrize(("unit", "factor"), [("ms", 1e3), ("s", 1.0), ("USD", None), ("units", None)])
+def test_prices_drift_where_they_are_times(unit, factor):
+    tally = Calls()
+    tally.count(Call("ask", price=2.0, began=0.0, seconds=0.5, outcome="ok"))
+    plan = replace(FOREST, costs=replace(FOREST.costs, unit=unit))
+    app = create_app(plan, extractors_of(plan.costs))
+    app.telemetry._calls["ask"] = tally
+    found = [line for line in app.telemetry.page().decode().splitlines() if line.startswith("miserly_price_drift{")]
+    assert found == ([] if factor is None else [f'miserly_price_drift{{extractor="ask"}} {0.25 * factor}'])

@@ -132,11 +132,11 @@ def test_a_process_from_its_start_to_its_end(folder):
 
         plan_of(10.0).save(folder / "a.plan")
         process.send_signal(signal.SIGHUP)
-        wait_for(lines, "taken over")
+        wait_for(lines, r"taken over, version [0-9a-f]+: A plan: 1 node ")
         assert ask(port, x=1.0) == 10.0
 
         (folder / "a.plan").write_bytes(b"PK broken")  # seen without a signal
-        wait_for(lines, "not taken.*old one stays")
+        wait_for(lines, "not taken.*write it beside its place, then move it there.*old one stays")
         plan_of(1.0, "other").save(folder / "a.plan")
         wait_for(lines, "not taken: .*'other'")
         assert ask(port, x=1.0) == 10.0

@@ -6,6 +6,7 @@ Nothing is learned but where the bars lie, and that only for the rules that comp
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
@@ -23,6 +24,8 @@ from miserly.plan import EXIT, Gate, Plan
 
 ROUNDS_BETWEEN_EXITS = 10
 MOST_PLACES = 1 << 30
+SAMPLE = 1000  # rows whose cost says whether the exits come in time
+LEAST_SAVING = 0.01  # of the cost
 ROUNDING = 1e-12
 
 
@@ -94,6 +97,21 @@ class _EarlyExit(PlanEstimator):
         if wrong:
             raise ValueError(f"exits lists rounds after which rows may leave, counted from 1, got {wrong[0]}.")
         return sorted(int(t) for t in rounds if t < n_rounds)
+
+    def _warn_if_late(self, plan: Plan, rounds: list[int], X: Any) -> None:
+        """Warn if rows have paid nearly everything before the first exit."""
+        if not isinstance(X, list) and not hasattr(X, "__array__"):
+            return  # rows in files, in bins or sparse ones
+        costs = [float(run.cost.mean()) for run in plan.stages(self._checked(X)[:SAMPLE])]
+        total = costs[-1] if costs else 0.0
+        left = total - costs[rounds[0] - 1] if rounds else 0.0
+        if total > 0.0 and left < LEAST_SAVING * total:
+            first = f"the first one is after round {rounds[0]} of {len(plan.nodes)}" if rounds else "there is none"
+            warnings.warn(
+                f"Exits save at most {left / total:.1%} of the cost: {first}, and nearly everything is bought before. "
+                "Give earlier ones, such as exits=[1, 2, 3], or put a cheap model in front.",
+                stacklevel=3,
+            )
 
     def _exit_scores(self, plan: Plan, rounds: list[int], X: Any) -> np.ndarray:
         """Rows × exits: the scores that rows would have there if none had left before."""
@@ -216,6 +234,7 @@ class EarlyExitRanker(PlanRegressor, _EarlyExit):
         if plan.n_outputs > 1 or plan.classes is not None:
             raise ValueError("Documents are ranked by one number. Put exits into a ranker or a regressor.")
         rounds = self._exit_rounds(plan)
+        self._warn_if_late(plan, rounds, X)
         if self.rule == "score":
             shares = _shares(min(self.threshold, 1.0), len(rounds), self.schedule == "tapered")
             bars = _bars(self._exit_scores(plan, rounds, X), weight, shares, [np.inf] * len(rounds))
@@ -339,6 +358,7 @@ class EarlyExitClassifier(PlanClassifier, _EarlyExit):
             raise ValueError("This model answers with numbers. Put exits into a classifier, or use EarlyExitRanker.")
         self.classes_ = getattr(self.estimator_, "classes_", plan.classes)
         rounds = self._exit_rounds(plan)
+        self._warn_if_late(plan, rounds, X)
         if self.rule == "score":
             gates = self._negative_exits(plan, rounds, X, labels, weight)
         else:

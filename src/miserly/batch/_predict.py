@@ -141,8 +141,7 @@ def predict_file(
     BatchResult(n_rows=2, cost=4.0, notes=("separator comma, decimal mark '.', encoding utf-8",))
     """
     model, form = _model(task.model), form or FileFormat()
-    by_query = any(plan.by_query for plan in (model.plans if isinstance(model, Menu) else [model]))
-    blocks = iter([WholeFile(str(path), form)]) if by_query else iter(FileBlocks(path, form, size))
+    blocks = iter([WholeFile(str(path), form)]) if compares_documents(model) else iter(FileBlocks(path, form, size))
     result = BatchResult()
     with _running(workers, executor) as submit:
         for columns, notes in _in_order(blocks, partial(predict_block, task), submit, AHEAD * max(workers, 1)):
@@ -201,12 +200,31 @@ def predict_block(task: FileTask, block: Any) -> tuple[Columns, Sequence[str]]:
         return scan_table(path, task.roles, form, rules=task.rules, schema=schema)
 
     scan = read_block(block, read, roles=task.roles, rules=task.rules, schema=schema)
-    if task.roles.id is not None and scan.table.ids is None and task.roles.id not in (schema.id,):
-        what = f"There is no column {task.roles.id!r} for the id."
-        scan.problems.append(TableProblem(str(block.path), "", what, did_you_mean(task.roles.id, scan.raw.columns)))
+    scan.problems += absent_columns(model, scan, task.roles.id, task.roles.qid)
     if scan.problems:
         raise TableError(scan.problems)
     return answers(plan, scan.table, budget, task.proba, task.id_name), scan.table.notes
+
+
+def compares_documents(model: Plan | Menu) -> bool:
+    """Whether the plan, or some plan of the menu, compares the documents of a query."""
+    return any(plan.by_query for plan in (model.plans if isinstance(model, Menu) else [model]))
+
+
+def absent_columns(model: Plan | Menu, scan: Scan, id_name: str | None, qid: str | None) -> list[TableProblem]:
+    """The columns beside the features that are wanted and that a file lacks."""
+    found, columns, schema = [], scan.raw.columns, (model.plans[0] if isinstance(model, Menu) else model).schema
+    if id_name is not None and scan.table.ids is None and (schema is None or id_name != schema.id):
+        what = f"There is no column {id_name!r} for the id."
+        found.append(TableProblem(scan.raw.path, "", what, did_you_mean(id_name, columns)))
+    if compares_documents(model) and qid is None:
+        what = "The model compares the documents of a query: which column names the query is not said."
+        found.append(TableProblem(scan.raw.path, "", what, f"Give --qid COLUMN. It has: {', '.join([*columns][:40])}."))
+    elif compares_documents(model) and qid not in columns:
+        what = f"There is no column {qid!r}, which names the query that the model compares documents of."
+        remedy = f"Give --qid COLUMN. {did_you_mean(str(qid), columns)}"
+        found.append(TableProblem(scan.raw.path, "", what, remedy))
+    return found
 
 
 def _chosen(menu: Menu, task: FileTask) -> tuple[Plan, Any]:

@@ -88,12 +88,12 @@ def _bound(costs: CostTable, found: ImportedModel) -> CostTable:
     names = tuple(str(name) for name in found.names or ())
     is_priced = costs.each is None and set(names) <= set(costs.needs)
     if not names or (all(INVENTED.fullmatch(name) for name in names) and not is_priced):
-        return costs.bind(found.n_features)
+        return costs.bind(found.n_features, "the model")
     if costs.each is None and not is_priced:
         spaced = {re.sub(r"\s", "_", name): name for name in costs.features}
         if len(spaced) == len(costs.features):
             names = tuple(name if name in costs.needs else spaced.get(name, name) for name in names)
-    return costs.bind(names)
+    return costs.bind(names, "the model")
 
 
 def _words_of(background: Any) -> dict[str, list[str]]:

@@ -57,7 +57,7 @@ def fit(
         "plan": str(out),
         "rounds": getattr(model, "n_iter_", None),
         "train_loss": model.train_loss_[-1] if getattr(model, "train_loss_", None) else None,
-        "cost_per_row": float(model.predict_cost(table.X).mean()),
+        "cost_per_row": float(plan.predict_cost(table.X, table.qid).mean()),
         "unit": model.plan_.costs.unit,
     }
     if as_json:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
 from miserly.cli.options import FILE, OUT_FILE, json_option, print_json
+from miserly.cli.tables import TableArguments, options_of_price_file
 
 
 @click.command("import")
@@ -35,6 +38,7 @@ def import_model(model: Path, costs: Path, out: Path, charge: str, lazy: str | N
     from miserly.costs import CostTable
 
     plan = import_plan(model, CostTable.from_file(costs), charge=charge)  # type: ignore[arg-type]
+    plan = as_in_table(plan, options_of_price_file(costs))
     plan = plan if lazy is None else plan.lazy(lazy, top)
     plan.save(out)
     if as_json:
@@ -42,4 +46,17 @@ def import_model(model: Path, costs: Path, out: Path, charge: str, lazy: str | N
         print_json({"plan": str(out), "trees": len(plan.dictionary), "features": used, "unit": plan.costs.unit})
     else:
         click.echo(plan.summary())
-        click.echo(f"Saved {out}. Next: miserly predict {out} ROWS, or miserly serve {out}.")
+        asked = " --qid COLUMN" if plan.by_query and (plan.schema is None or plan.schema.qid is None) else ""
+        click.echo(f"Saved {out}. Next: miserly predict {out} ROWS{asked}, or miserly serve {out}.")
+
+
+def as_in_table(plan: Any, how: TableArguments) -> Any:
+    """The plan with what the price file says about its table: label, identifier, queries, units, what is left out."""
+    from miserly.schema import Schema
+
+    roles = {role: how.roles[role] for role in ("label", "id", "qid")}
+    if not any((*roles.values(), how.drop, how.units)):
+        return plan
+    schema = plan.schema or Schema.of_names(plan.costs.features)
+    columns = tuple(replace(c, unit=how.units.get(c.name, c.unit)) for c in schema.columns)
+    return replace(plan, schema=replace(schema, columns=columns, drop=how.drop, **roles))

@@ -44,7 +44,8 @@ def init(train: Path, out: Path, price: float | None, unit: str, force: bool, **
     doubtful = {c.column.name: c.doubt for c in columns if c.doubt}
     kept = [c for c in columns if not c.doubt]
     write_whole(out, _text(train, arguments, kept, doubtful, price, unit))
-    click.echo(f"{out}: {len(kept)} columns{'' if price is None else f', each at {price:g} {unit}'}.")
+    each = "" if price is None else f", each at {price:g} {unit}"
+    click.echo(f"{out}: {len(kept)} column{'' if len(kept) == 1 else 's'}{each}.")
     for name, doubt in doubtful.items():
         click.echo(f"Left out: {name!r}: {doubt}. To use it, take it from `drop` and give it a price.")
     for c in kept:

@@ -102,10 +102,14 @@ def _whole(model: Any, table: Path, options: dict[str, Any], out: Path | None, a
 
 def as_trained(model: Any, arguments: TableArguments, with_label: bool = False) -> tuple[TableArguments, str]:
     """How a table is read as the plan's training table was, and the name of its identifier."""
+    from miserly.batch import compares_documents
+
     schema = _schema(model)
     asked, label = arguments.roles["id"], arguments.label or schema.label
     drop = [*arguments.drop, *schema.drop, *([] if label is None or with_label else [label])]
     roles = {**arguments.roles, "id": asked or schema.id, "label": label if with_label else None}
+    if compares_documents(model):
+        roles["qid"] = arguments.roles["qid"] or schema.qid
     return replace(arguments, roles=roles, drop=tuple(drop)), asked or schema.id or ""
 
 
@@ -119,17 +123,15 @@ def _schema(model: Any) -> Any:
 
 def rows_of(model: Any, path: Path, options: dict[str, Any], with_label: bool = False) -> tuple[Any, str]:
     """The rows of a table as the plan or the menu reads them, and the name of their identifier."""
-    from miserly.datasets import TableError, TableProblem, did_you_mean, is_letor, read_table
+    from miserly.batch import absent_columns
+    from miserly.datasets import TableError, is_letor, read_table
 
     given = table_arguments(options)
     if is_letor(path):
         return read_table(path, features=model.costs.features), ""
     arguments, id_name = as_trained(model, given, with_label)
     found = scan(path, arguments, schema=_schema(model))
-    asked = given.roles["id"]
-    if asked is not None and found.table.ids is None:
-        what = f"There is no column {asked!r} for the id."
-        found.problems.append(TableProblem(str(path), "", what, did_you_mean(asked, found.raw.columns)))
+    found.problems += absent_columns(model, found, given.roles["id"], arguments.roles["qid"])
     if found.problems:
         raise TableError(found.problems)
     return found.table, id_name

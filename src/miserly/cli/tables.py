@@ -102,6 +102,12 @@ def table_arguments(options: dict[str, Any], costs: Path | None = None) -> Table
     )
 
 
+def options_of_price_file(costs: Path) -> TableArguments:
+    """How tables are read by the price file alone."""
+    several = dict.fromkeys(("drop", "types", "missing", "not_missing", "not_ordered"), ())
+    return table_arguments({**dict.fromkeys((*ROLES, *TEXT_OPTIONS, "limits")), **several}, costs)
+
+
 def _pair(entry: str) -> tuple[str, str]:
     name, equals, kind = entry.rpartition("=")
     if not equals:
@@ -247,7 +253,7 @@ def _price_problems(found: Any, prices: Any, costs: Path) -> list[Any]:
 def arguments_of(found: Any) -> set[str]:
     """The columns that a scan left aside."""
     schema = found.table.schema
-    return {name for name in (schema.id, schema.label, *schema.drop) if name is not None}
+    return {name for name in (schema.id, schema.label, schema.qid, *schema.drop) if name is not None}
 
 
 def show_notes(path: Path, table: Any, quiet: bool = False) -> None:

@@ -35,7 +35,10 @@ def column_fields(content: Mapping[str, Any], text: str, path: str) -> dict[str,
             wrong.append(f"{place}: the group {group!r} has no price. Add `{group} = …` to [groups].")
         if group and group in columns:
             wrong.append(f"{place}: {group!r} is a group and a column. Rename the group.")
-        needs[name], prices[name] = ((group, name) if group else (name,)), price
+        if group and price == 0:  # it comes with its group: there is nothing of its own to buy
+            needs[name] = (group,)
+        else:
+            needs[name], prices[name] = ((group, name) if group else (name,)), price
         if entry.get("missing", NOT_ORDERED) not in ("", NOT_ORDERED):
             wrong.append(f"{place}: missing is {entry['missing']!r}; it knows {NOT_ORDERED!r}. Else remove it.")
     wrong += [
@@ -47,7 +50,7 @@ def column_fields(content: Mapping[str, Any], text: str, path: str) -> dict[str,
         start = f"Cost file '{path}'"
         raise ValueError(f"{start}, {wrong[0]}" if len(wrong) == 1 else "\n  ".join((f"{start} has problems:", *wrong)))
     marked = [name for name, entry in columns.items() if isinstance(entry, Mapping) and entry.get("missing")]
-    used = {group for wanted in needs.values() for group in wanted[:-1]}
+    used = {name for wanted in needs.values() for name in wanted}
     prices |= {name: price for name, price in groups.items() if name in used}
     return {
         "features": tuple(needs),

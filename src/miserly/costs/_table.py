@@ -365,8 +365,9 @@ class CostTable:
         prices = currencies.mapped(self.specs | dict(self.upper), lambda price: price.cautious())
         return replace(self, prices=prices, row_prices={}, amounts={}, upper={})
 
-    def bind(self, columns: Sequence[str] | SupportsIndex) -> CostTable:
-        """The table in the order of a data set's columns (their names, or their number); refuses a mismatch."""
+    def bind(self, columns: Sequence[str] | SupportsIndex, owner: str = "X") -> CostTable:
+        """The table in the order of a data set's columns (their names, or their number); refuses a mismatch, in words
+        about their `owner`."""
         if isinstance(columns, SupportsIndex):
             names, n_columns = None, columns.__index__()
         else:
@@ -379,22 +380,22 @@ class CostTable:
         if names is None or not self.named:
             if n_columns != len(self.features):
                 raise ValueError(
-                    f"The cost table prices {len(self.features)} features, X has {n_columns} columns. "
+                    f"The cost table prices {len(self.features)} features, {owner} has {n_columns} columns. "
                     "Give one price per column, in the order of the columns."
                 )
             return self if names is None else self._renamed(names)
         missing = [f for f in names if f not in self.needs]
         if missing:
             raise ValueError(
-                f"The cost table prices {len(self.features)} features, X has {n_columns}: missing {_some(missing)}. "
-                "Add a price for each; there is no default price."
+                f"The cost table prices {len(self.features)} features, {owner} has {n_columns}: "
+                f"missing {_some(missing)}. Add a price for each; there is no default price."
             )
         known = set(names)
         extra = [f for f in self.features if f not in known]
         if extra:
             raise ValueError(
-                f"The cost table prices {_some(extra)}, which X has not. "
-                "Check the names, or use costs.restrict(X.columns)."
+                f"The cost table prices {_some(extra)}, which {owner} has not. "
+                "Check the names, or use costs.restrict(names)."
             )
         return self if names == self.features else replace(self, features=names)
 

@@ -206,7 +206,7 @@ def scan_raw(
     if schema is not None or features is not None:
         notes += _ignored(raw, wanted, aside)
     columns = tuple(column.column for column in found)
-    own = Schema(columns, cell_rules, roles.id, roles.label, roles.drop) if schema is None else schema
+    own = Schema(columns, cell_rules, roles.id, roles.label, roles.drop, roles.qid) if schema is None else schema
     y, ids, groups, times, queries = _aside_columns(raw, roles, cell_rules, problems)
     X = np.column_stack([c.values for c in found]) if found and raw.lines else np.empty((len(raw.lines), len(found)))
     table = Table(X, tuple(wanted), y, queries, ids, groups, times, own, tuple(notes))
@@ -263,7 +263,8 @@ def _ignored(raw: RawTable, wanted: Sequence[str], aside: set[str]) -> list[str]
     if not extra:
         return []
     shown = ", ".join(repr(name) for name in extra[:5]) + (" …" if len(extra) > 5 else "")
-    return [f"{len(extra)} columns that are not read are ignored: {shown}"]
+    subject = "1 column that is not read is" if len(extra) == 1 else f"{len(extra)} columns that are not read are"
+    return [f"{subject} ignored: {shown}"]
 
 
 def _column(raw: RawTable, name: str, rules: CellRules, types: Mapping[str, str], schema: Schema | None) -> FoundColumn:

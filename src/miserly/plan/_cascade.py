@@ -197,6 +197,11 @@ def put_in_front(front: Plan, plan: Plan, X: Any, keep: int = 10, rounds: int | 
     np.True_
     """
     for name, part in (("front", front), ("plan", plan)):
+        if getattr(part, "laziness", None) is not None:
+            raise ValueError(
+                f"The {name} is lazy, and a lazy plan cannot be part of another. Give the plan that it was made of, "
+                "and take the cheaper of the two, in front or lazy, on validation rows."
+            )
         if not isinstance(part.dictionary, Trees) or not part.tables.chain or not _is_sum(part):
             raise ValueError(f"The {name} is not a sum of trees without gates. Give a boosted ranker.")
         if part.classes is not None or part.n_outputs > 1:
@@ -223,7 +228,11 @@ def put_in_front(front: Plan, plan: Plan, X: Any, keep: int = 10, rounds: int | 
         roots=(0,),
         certificate=None,
         shares=np.concatenate([front.shares, plan.shares]) if both else None,
-        notes={"estimator": "put_in_front", "models": [p.notes.get("estimator", "Plan") for p in (front, plan)]},
+        notes={
+            "estimator": "put_in_front",
+            "task": "ranking",
+            "models": [p.notes.get("estimator", "Plan") for p in (front, plan)],
+        },
     )
 
 

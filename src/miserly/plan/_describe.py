@@ -55,9 +55,10 @@ def summary(plan: Plan) -> str:
     for k in range(len(plan.nodes)):
         everything |= plan.tables.purchase(k)[0]
     price = plan.tables.ledger.price(everything)
+    n_nodes, learners = len(plan.nodes), KINDS[plan.dictionary.kind]
     return (
-        f"{plan.notes.get('estimator', 'A plan')}: {len(plan.nodes)} nodes over {len(plan.dictionary)} "
-        f"{KINDS[plan.dictionary.kind]}, charged by {plan.charge}; answers {_answers(plan)}.\n"
+        f"{plan.notes.get('estimator', 'A plan')}: {n_nodes} node{'' if n_nodes == 1 else 's'} over "
+        f"{len(plan.dictionary)} {learners}, {_payment(plan)}; answers {_answers(plan)}.\n"
         f"It may buy {everything.bit_count()} of {len(plan.costs.acquisitions)} acquisitions "
         f"for {price:g} {plan.costs.unit} in all; evaluation {plan.costs.evaluation_text}.\n"
         f"Before any purchase it predicts {_first(plan)}."
@@ -117,7 +118,20 @@ def _first(plan: Plan) -> str:
     return f"{plan.classes[best]} (probability {chances[best]:.4g})"
 
 
+def _payment(plan: Plan) -> str:
+    """What a row pays for, and of lazy plans when it stops."""
+    lazy = getattr(plan, "laziness", None)
+    if lazy is None:
+        return f"charged by {plan.charge}"
+    if lazy.keep == "order":
+        return f"lazy (buys until the order of the first {lazy.k} documents of a query is certain)"
+    sure = f" or has probability {lazy.confidence:g}" if lazy.confidence <= 1.0 else ""
+    return f"lazy (buys until the class of a row is certain{sure})"
+
+
 def _answers(plan: Plan) -> str:
+    if plan.by_query or plan.notes.get("task") == "ranking":
+        return "a score that ranks the documents of a query"
     if plan.classes is None:
         return "a number"
     shown = ", ".join(str(c) for c in np.asarray(plan.classes)[:8])

@@ -23,7 +23,7 @@ from miserly.plan._node import EXIT, Node
 from miserly.plan._plan import Budget, Charge, Plan
 from miserly.plan._policy import accounts_of, number_only, refuse_row_prices
 from miserly.plan._run import Run
-from miserly.plan._validation import as_matrix, query_numbers
+from miserly.plan._validation import NO_CONFIDENCE, as_matrix, compared_queries
 
 LINKS = {"logistic": kernels.LOGISTIC, "softmax": kernels.SOFTMAX, "shares": kernels.SHARES}
 ALL_STEPS = np.iinfo(np.int64).max
@@ -231,7 +231,7 @@ class LazyPlan(Plan):
         if strict and budget is not None:
             return repriced(self, self.tables.cautious.run(X, qid, budget), X)
         matrix = as_matrix(X, self.costs.features, self.costs.named, self.schema)
-        return self.run_all(matrix, query_numbers(qid, len(matrix)), _one_cap(budget))[0]
+        return self.run_all(matrix, compared_queries(self, qid, len(matrix)), _one_cap(budget))[0]
 
     def run_all(
         self, X: Array, query: Array, budget: float = math.inf, steps: int = ALL_STEPS
@@ -295,7 +295,7 @@ class LazyPlan(Plan):
     def stages(self, X: Any, qid: Any = None) -> Iterator[Run]:
         """The state of all rows after each number of purchases, until nobody buys any more."""
         matrix = as_matrix(X, self.costs.features, self.costs.named, self.schema)
-        query, last = query_numbers(qid, len(matrix)), None
+        query, last = compared_queries(self, qid, len(matrix)), None
         for step in range(len(self.groups) + 1):
             this = self.run_all(matrix, query, steps=step)[0]
             if last is not None and np.array_equal(this.cost, last.cost):
@@ -308,7 +308,7 @@ class LazyPlan(Plan):
     def stopping(self, confidence: float) -> LazyPlan:
         """The plan in which rows also stop when their most probable class has this probability or more."""
         if self.classes is None:
-            raise ValueError("confidence is a class probability; this plan predicts numbers. Leave confidence out.")
+            raise ValueError(NO_CONFIDENCE)
         if not 0.0 < confidence <= 1.0:
             raise ValueError(f"confidence is a probability above 0, at most 1, got {confidence:g}.")
         assert self.laziness is not None
@@ -323,7 +323,10 @@ class LazyPlan(Plan):
 def lazy_plan(plan: Plan, rule: Lazy) -> LazyPlan:
     """The lazy form of a plan that only adds up trees; the trees stay in the order in which the plan adds them."""
     if not isinstance(plan.dictionary, Trees) or (plan.nodes and not plan.tables.chain):
-        raise ValueError("Only a chain of nodes without gates over trees can be made lazy.")
+        raise ValueError(
+            "Only a chain of nodes without gates over trees can be made lazy. Where documents leave already "
+            "(put_in_front, early exits), take the cheaper of the two on validation rows."
+        )
     nodes: list[Node] = []
     for k in plan.tables.chain:
         node = plan.nodes[k]

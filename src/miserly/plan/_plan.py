@@ -36,7 +36,7 @@ from miserly.plan._run_rows import run_rows
 from miserly.plan._shortcut import brief
 from miserly.plan._tables import PlanTables
 from miserly.plan._truncate import truncated
-from miserly.plan._validation import as_matrix, query_numbers
+from miserly.plan._validation import NO_CONFIDENCE, as_matrix, compared_queries
 from miserly.plan._walk import ListWalk, Walk
 from miserly.schema import Schema
 
@@ -250,7 +250,7 @@ class Plan(Frozen):
         matrix = as_matrix(X, self.costs.features, self.costs.named, self.schema)
         charge = charge or self.charge
         known("charge", charge, Charge)
-        query = query_numbers(qid, len(matrix))
+        query = compared_queries(self, qid, len(matrix))
         limit = self._limit(budget)
         if self.tables.row_prices is not None and limit != math.inf:
             return run_rows(self if charge == self.charge else replace(self, charge=charge), matrix, query, limit)
@@ -385,7 +385,7 @@ class Plan(Frozen):
                 "Contributions under caps by currency, or under a budget where prices depend on the row, are not "
                 "known. Leave the budget out."
             )
-        return contributions(self, matrix, query_numbers(qid, len(matrix)), limit)
+        return contributions(self, matrix, compared_queries(self, qid, len(matrix)), limit)
 
     def start(
         self,
@@ -477,13 +477,13 @@ class Plan(Frozen):
         """The state of all rows after each stage: every node of a chain, every level of nodes where ways part. Rows
         that have left stay as they left."""
         matrix = as_matrix(X, self.costs.features, self.costs.named, self.schema)
-        return stages(self, matrix, query_numbers(qid, len(matrix)))
+        return stages(self, matrix, compared_queries(self, qid, len(matrix)))
 
     def stopping(self, confidence: float) -> Plan:
         """The plan with a gate before every further purchase: rows leave whose most probable class has this
         probability or more. What was gated already stays as it was."""
         if self.classes is None:
-            raise ValueError("confidence asks for a confidence, which a plan that answers with numbers cannot tell.")
+            raise ValueError(NO_CONFIDENCE)
         if not 0.0 < confidence <= 1.0:
             raise ValueError(f"confidence is a probability above 0, at most 1, got {confidence:g}.")
         gate = Gate.unless_confident(confidence)

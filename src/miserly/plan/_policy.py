@@ -26,7 +26,7 @@ from miserly.plan._plan import Budget, Charge, Plan
 from miserly.plan._policy_arrays import Policy
 from miserly.plan._policy_walk import PolicyListWalk, PolicyWalk
 from miserly.plan._run import Run
-from miserly.plan._validation import as_matrix
+from miserly.plan._validation import NO_CONFIDENCE, as_matrix
 
 LINKS = {"identity": kernels.IDENTITY, "logistic": kernels.LOGISTIC, "softmax": kernels.SOFTMAX}
 ALL_STEPS = np.iinfo(np.int64).max
@@ -314,7 +314,7 @@ class PolicyPlan(Plan):
     def stopping(self, confidence: float) -> PolicyPlan:
         """The plan in which rows stop when their most probable class has this probability or more."""
         if self.classes is None:
-            raise ValueError("confidence is a class probability; this plan predicts numbers. Leave confidence out.")
+            raise ValueError(NO_CONFIDENCE)
         if not 0.0 < confidence <= 1.0:
             raise ValueError(f"confidence is a probability above 0, at most 1, got {confidence:g}.")
         assert self.policy is not None

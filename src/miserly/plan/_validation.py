@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,6 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.schema import Schema
+
+NO_CONFIDENCE = (
+    "confidence is the probability of a class, and this plan predicts numbers. Leave confidence out. Rankers stop "
+    "early with EarlyExitRanker(plan) or plan.lazy(keep='order')."
+)
 
 
 def as_matrix(X: Any, features: Sequence[str], named: bool = True, schema: Schema | None = None) -> NDArray[Any]:
@@ -56,6 +63,20 @@ def query_numbers(qid: Any, n_rows: int) -> NDArray[np.intp]:
         raise ValueError(f"qid must give one query id per row: {n_rows} rows, got shape {ids.shape}.")
     refuse_missing(ids, "qid", "query id")
     return np.unique(ids, return_inverse=True)[1].astype(np.intp)
+
+
+def compared_queries(plan: Any, qid: Any, n_rows: int) -> NDArray[np.intp]:
+    """The same; it warns if a plan that compares documents has to take all rows as one query."""
+    if qid is None and n_rows > 1 and plan.by_query:
+        frame, level = sys._getframe(), 1
+        while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("miserly."):
+            frame, level = frame.f_back, level + 1
+        warnings.warn(
+            f"The plan compares the documents of a query and got no qid: all {n_rows} rows count as one query. Give "
+            "qid, the query of each row.",
+            stacklevel=level,
+        )
+    return query_numbers(qid, n_rows)
 
 
 def refuse_missing(column: NDArray[Any], what: str, value: str) -> None:

@@ -11,6 +11,7 @@ from miserly.runtime._extractor_set import did_you_mean as did_you_mean
 from miserly.runtime._extractor_set import readers
 from miserly.runtime._monitor import Finding, compare_log, compare_rows
 from miserly.runtime._monitor import expected as expected
+from miserly.runtime._profiling import PER_SECOND as PER_SECOND
 from miserly.runtime._profiling import Profile, profile
 from miserly.runtime._redis_cache import RedisCache
 from miserly.runtime._runner import OnDemand

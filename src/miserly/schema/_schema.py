@@ -136,6 +136,8 @@ class Schema:
         The column that is predicted.
     drop : tuple of str, default=()
         Columns that are known and not read.
+    qid : str, default=None
+        The column that names the query of each row.
 
     Attributes
     ----------
@@ -157,6 +159,7 @@ class Schema:
     id: str | None = None
     label: str | None = None
     drop: tuple[str, ...] = ()
+    qid: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
@@ -263,7 +266,8 @@ class Schema:
             entry |= {key: text for key, text in (("unit", c.unit), ("format", c.format)) if text}
             columns.append(entry)
         rules = {"decimal": self.rules.decimal, "missing": sorted(self.rules.missing), "limits": self.rules.limits}
-        return {"columns": columns, "rules": rules, "id": self.id, "label": self.label, "drop": list(self.drop)}
+        fields = {"columns": columns, "rules": rules, "id": self.id, "label": self.label, "drop": list(self.drop)}
+        return fields if self.qid is None else {**fields, "qid": self.qid}
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Schema:
@@ -271,7 +275,7 @@ class Schema:
         known = msgspec.convert(fields, _SchemaFields)
         columns = tuple(Column(c.name, c.kind, c.categories, c.unit, c.format) for c in known.columns)
         rules = CellRules(known.rules.decimal, frozenset(known.rules.missing), known.rules.limits)
-        return cls(columns, rules, known.id, known.label, known.drop)
+        return cls(columns, rules, known.id, known.label, known.drop, known.qid)
 
 
 class _ColumnFields(msgspec.Struct, forbid_unknown_fields=True):
@@ -296,6 +300,7 @@ class _SchemaFields(msgspec.Struct, forbid_unknown_fields=True):
     id: str | None
     label: str | None
     drop: tuple[str, ...]
+    qid: str | None = None
 
 
 def _one(column: Column, value: Any, rules: CellRules, row: int) -> float:

@@ -14,7 +14,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
-from miserly.runtime import Answer, Call, SpendCap
+from miserly.runtime import PER_SECOND, Answer, Call, SpendCap
 from miserly.serve._body import Bodies
 from miserly.serve._routing import Router
 from miserly.serve._runner_pool import ActivePlan, RunnerPool
@@ -47,18 +47,18 @@ class Times:
 class Calls:
     """The calls of one extractor: how they ended, how long they took, and what they took for one priced unit lately."""
 
-    __slots__ = ("_ms", "_priced", "outcomes", "times")
+    __slots__ = ("_priced", "_seconds", "outcomes", "times")
 
     def __init__(self) -> None:
         self.outcomes: Counter[str] = Counter()
         self.times = Times()
-        self._ms = self._priced = 0.0
+        self._seconds = self._priced = 0.0
 
     def count(self, call: Call) -> None:
         """One more."""
         outcome = call.outcome
         if outcome == "ok":
-            self._ms = MEMORY * self._ms + 1e3 * call.seconds
+            self._seconds = MEMORY * self._seconds + call.seconds
             self._priced = MEMORY * self._priced + call.price
         elif outcome == "running":
             outcome = "abandoned"
@@ -70,8 +70,8 @@ class Calls:
 
     @property
     def drift(self) -> float | None:
-        """Measured milliseconds for a priced unit: 1 if prices are milliseconds, and right."""
-        return self._ms / self._priced if self._priced else None
+        """Measured seconds for a priced unit."""
+        return self._seconds / self._priced if self._priced else None
 
 
 class VersionTally:
@@ -127,15 +127,15 @@ class Telemetry:
         if seconds is not None:
             (self._took.get(route) or self._took.setdefault(route, Times())).count(seconds)
 
-    def answers(self, answers: Iterable[Answer], version: str = "") -> None:
-        """Rows were answered by a version of the plan."""
+    def answers(self, answers: Iterable[Answer], version: str = "", has_calls: bool = True) -> None:
+        """Rows were answered by a version of the plan; without extractors nothing was called for them."""
         calls = self._calls
         tally = self._versions.get(version) or self._tally(version)
         for answer in answers:
             tally.count(answer)
             self._priced += answer.cost
             self._answers[answer.stopped] += 1
-            for call in answer.calls:
+            for call in answer.calls if has_calls else ():
                 self._measured += call.seconds
                 self._paid += call.paid or 0.0
                 (calls.get(call.name) or calls.setdefault(call.name, Calls())).count(call)
@@ -180,8 +180,10 @@ class Telemetry:
         yield _counts("extractor_calls", said, ("extractor", "outcome"), outcomes)
         times = {e: calls.times for e, calls in self._calls.items()}
         yield _times("extractor_seconds", "Time of a call, its share for one row", "extractor", times)
-        drifts = {e: calls.drift for e, calls in self._calls.items() if calls.drift is not None}
-        yield _gauges("price_drift", "Measured milliseconds for a priced unit, lately", "extractor", drifts)
+        rate = PER_SECOND.get(self._pool.active.plan.costs.unit.lower())
+        found = {e: calls.drift for e, calls in self._calls.items()}
+        drifts = {e: drift * rate for e, drift in found.items() if drift is not None and rate is not None}
+        yield _gauges("price_drift", "Measured time over its price, lately", "extractor", drifts)
         yield _gauges("breaker_open", "1 if an extractor is left alone", "extractor", runner.left_alone)
         yield GaugeMetricFamily("miserly_calls_running", "Calls running, also abandoned ones", runner.running)
         yield GaugeMetricFamily("miserly_requests_in_flight", "Requests being answered", self._pool.in_flight)

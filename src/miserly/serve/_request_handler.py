@@ -107,6 +107,7 @@ class RequestHandler:
         pool, delay = self._router.choose(body, headers), None
         active = pool.begin()
         try:
+            _check_rows(active)
             active.check.features(asked.features)
             row = await self._row(active, asked.row, "row", until)
             answer = await self._answer(active, row, budget, until, asked.features)
@@ -144,6 +145,7 @@ class RequestHandler:
         pool = self._router.choose(body, headers)
         active = pool.begin()
         try:
+            _check_rows(active)
             rows = await self._rows(active, asked, until)
             left = None if until is None else max(0.0, until - self._now())
             answers = await self._beside(lambda: active.runner.predict_many(rows, budget, left))
@@ -247,7 +249,7 @@ class RequestHandler:
 
     def _count(self, answers: Sequence[Answer], active: ActivePlan, budget: float | None) -> None:
         """Rows were answered: into the metrics and, where extractors were called, into the trace."""
-        self._telemetry.answers(answers, active.version)
+        self._telemetry.answers(answers, active.version, has_calls=not active.has_rows_at_hand)
         active.drift.answers(answers, budget)
         if not active.has_rows_at_hand and self._tracing.is_on:
             self._tracing.calls(answers)
@@ -333,6 +335,16 @@ def _check_names(names: Iterable[str], known: Container[str], where: str, what: 
 
 def _plain(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _check_rows(active: ActivePlan) -> None:
+    """Refuse rows one by one where the plan compares documents: each would be a query of its own."""
+    if active.by_query:
+        raise RefusedError(
+            "This plan compares the documents of a query, and rows come one by one here.",
+            "body",
+            'Send all documents of the query to POST /v1/rank: {"documents": [{…}, {…}]}.',
+        )
 
 
 def _smaller(first: float | None, second: float | None, otherwise: float | None) -> float | None:

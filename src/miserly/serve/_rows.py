@@ -36,7 +36,8 @@ class RowCheck:
         self._used = frozenset(plan.costs.features[f] for p in plans for f in p.used_features)
         self._can_miss = all(p.can_miss for p in plans)
         self._schema = plan.schema
-        self._aside = frozenset(() if plan.schema is None else (plan.schema.id, plan.schema.label, *plan.schema.drop))
+        schema = plan.schema
+        self._aside = frozenset(() if schema is None else (schema.id, schema.label, schema.qid, *schema.drop))
 
     def row(self, row: Any, where: str = "row") -> Mapping[str, Any]:
         """A whole row: every feature that the plan may look at is there."""

@@ -38,6 +38,7 @@ BACKLOG = 1024  # connections that wait to be accepted
 DRAIN = 0.1  # of the time to stop: for clients to leave by themselves
 FINISH = 0.6  # of the time to stop: for answers to be finished
 CLOSE = 0.2  # of the time to stop: for extractors to end
+WHOLE_FILE = " If it was still being written: write it beside its place, then move it there (mv)."
 SPARE_DESCRIPTORS = 64  # for files, pipes and connections of extractors
 
 
@@ -286,10 +287,13 @@ async def follow(
                 await asyncio.to_thread(link.taken, data)
         except Exception as error:
             telemetry.reload("refused")
-            log.error("The new plan is not taken: %s The old one stays.", error)
+            remedy = WHOLE_FILE if isinstance(error, PlanFileError) else ""
+            log.error("The new plan is not taken: %s%s The old one stays.", error, remedy)
         else:
             telemetry.reload("taken")
-            log.info("A new plan has taken over: %s", pool.active.plan.summary().splitlines()[0])
+            active = pool.active
+            said = (active.plan.summary() if active.menu is None else active.menu.describe()).splitlines()[0]
+            log.info("A new plan has taken over, version %s: %s", active.version, said)
 
 
 def _remember_hangups() -> threading.Event:

@@ -41,7 +41,9 @@ class ActivePlan:
         clock: Clock = REAL,
         spend_cap: SpendCap | None = None,
     ) -> None:
-        self.check = RowCheck(plan.plans if isinstance(plan, Menu) else [plan])
+        plans = plan.plans if isinstance(plan, Menu) else [plan]
+        self.check = RowCheck(plans)
+        self.by_query = any(one.by_query for one in plans)
         self.has_rows_at_hand = extractors is None
         known = readers(plan.costs) if extractors is None else extractors
         self.runner = OnDemand(plan, known, clock=clock, spend_cap=spend_cap)
