@@ -293,3 +293,22 @@ def test_a_frontier_is_chosen_by_what_mistakes_cost(folder):
     )
     miserly("report", "by_mistakes", cwd=folder)
     assert '"outcome":"died"' in (folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_next_charges_no_draw_twice_and_says_what_it_does_not_know(folder):
+    text = (folder / "costs.toml").read_text(encoding="utf-8")
+    text = re.sub(r'(mmol/l\]" = .*|mg/l\]" .*?)group = ""', r'\1group = "blood"', text)
+    (folder / "blood.toml").write_text(text.replace("\n[groups]", "\n[groups]\nblood = 5"), encoding="utf-8")
+    miserly("frontier", "patients.csv", "--costs", "blood.toml", *SWEEP, "--out", "blood", cwd=folder)
+    plan = load_menu(folder / "blood/frontier.menu").plans[-1]
+    plan.save(folder / "blood.plan")
+    price = plan.costs.prices["lactate [mmol/l]"]
+    for given in (("--known", "crp [mg/l]=3"), ("--owned", "blood")):
+        asked = ("next", "blood.plan", *given, "--known", "ward=onkology", "--json")
+        found = json.loads(miserly(*asked, cwd=folder))
+        lactate = next(c for c in found["ranking"] if c["acquisitions"] == ["lactate [mmol/l]"])
+        assert lactate["price"] == price
+        assert found["unknown_words"] == ["ward"]
+    printed = miserly("next", "blood.plan", "--known", "ward=onkology", cwd=folder)
+    assert "The plan has not seen ward = 'onkology': it counts as missing." in printed
+    assert "Did you mean 'crp [mg/l]'?" in miserly("next", "blood.plan", "--known", "CRP=3", cwd=folder, code=1)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import miserly as ms
 from miserly.plan import Menu, Node, Plan, RawFeatures, cascade
+from miserly.schema import Column, Schema
 from oracles.random_plans import random_plan, random_rows
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -90,7 +91,11 @@ def test_what_is_owned_is_not_charged_again_and_the_menu_keeps_to_its_plan():
     offers = {c.acquisitions: c.price for c in ms.advise(PLAN, known, owned=["draw", "wbc"]).ranking}
     assert offers == {("crp",): 3.0, ("scan",): 40.0}
     again = {frozenset(c.acquisitions): c.price for c in ms.advise(PLAN, known).ranking}
-    assert again == {frozenset({"draw", "crp"}): 5.0, frozenset({"scan"}): 40.0}
+    assert again == {frozenset({"crp"}): 3.0, frozenset({"scan"}): 40.0}, "a known wbc needed the draw"
+    assert (
+        ms.advise(PLAN, {"age": 0.1, "wbc": None}).ranking
+        == ms.advise(PLAN, {"age": 0.1}, owned=["draw", "wbc"]).ranking
+    )
     assert ms.advise(MENU, known, budget=57.0, owned=["draw", "wbc"]).plan is MENU.choose(60.0).plan
     lost = ms.advise(PLAN, {"age": 0.1}, owned=["draw", "wbc"])
     assert lost.probabilities.tolist() == ms.advise(PLAN, {"age": 0.1, "wbc": None}).probabilities.tolist()
@@ -154,3 +159,46 @@ def test_words_unknown_names_and_cascades():
     assert ms.advise(PLAN, {"age": None, "crp": None}).probabilities is not None
     raw = Plan(COSTS, RawFeatures([0, 1]), (Node([0, 1], [1.0, 2.0]),), [0.0])
     assert ms.advise(raw, {"age": 1.0}).next == "crp"
+
+
+def test_what_is_free_is_looked_at_and_its_noise_does_not_stand_before_what_is_worth_its_price():
+    """A free column that says nothing was recommended ("Buy 'ward' for 0 EUR … lower the loss by 2.16e-07")."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(800, 3))
+    y = (rows[:, 1] + 0.3 * rows[:, 2] + 0.3 * rng.normal(size=800) > 0).astype(int)
+    costs = ms.CostTable.per_feature({"ward": 0.0, "crp": 5.0, "age": 0.0}, unit="EUR")
+    plan = ms.GreedyMiserClassifier(costs, tradeoff=1e-6, n_estimators=40).fit(rows, y).plan_
+    shares = plan.shares
+    assert shares is not None
+    told = ms.advise(plan)
+    assert (told.next, told.price) == ("age", 0.0)
+    assert told.why.startswith("Look at 'age', which is free. It is expected to lower the loss by ")
+    assert "look at age" in repr(told)
+    linear = Plan(costs, RawFeatures([0, 1, 2]), (Node([0, 1, 2], [1e-6, 2.0, 1e-6]),), [0.0], means=[0.0] * 3)
+    paid = ms.advise(linear)
+    assert (paid.next, paid.price) == ("crp", 5.0)
+    assert paid.why.startswith("Buy 'crp' for 5 EUR")
+    assert paid.why.endswith("Look at 'ward', 'age' too, which is free.")
+    assert paid.ranking[0].acquisitions == ("crp",)
+    assert ms.advise(linear, {"crp": 1.0}).next in ("ward", "age"), "the plan asks for them, and nothing else is left"
+    assert ms.advise(linear, {"crp": 1.0}).why == "Look at 'ward', which is free."
+
+
+def test_names_are_guessed_without_case_and_unit():
+    costs = ms.CostTable.per_feature({"CRP (mg/l)": 1.0, "Lactate [mmol/l]": 1.0, "age": 0.0})
+    plan = Plan(costs, RawFeatures([0, 1, 2]), (Node([0, 1, 2], [1.0, 1.0, 1.0]),), [0.0])
+    with pytest.raises(ValueError, match=r"no feature 'crp'. Did you mean 'CRP \(mg/l\)'\?"):
+        ms.advise(plan, {"crp": 1.0})
+    with pytest.raises(ValueError, match=r"'lactat'. Did you mean 'Lactate \[mmol/l\]'"):
+        ms.advise(plan, {"lactat": 1.0})
+
+
+def test_words_that_are_new_are_named_and_words_without_a_schema_are_refused_with_the_remedy():
+    costs = ms.CostTable.per_feature({"ward": 0.0, "age": 0.0})
+    plan = Plan(costs, RawFeatures([0, 1]), (Node([0, 1], [1.0, 1.0]),), [0.0], means=[0.0, 0.0])
+    schema = Schema((Column("ward", "category", ("ICU", "surgery")), Column("age")))
+    known = replace(plan, schema=schema)
+    assert ms.advise(known, {"ward": "onkology", "age": 3}).unknown_words == ("ward",)
+    assert ms.advise(known, {"ward": "ICU"}).unknown_words == ms.advise(known, {"ward": "n/a"}).unknown_words == ()
+    with pytest.raises(ValueError, match=r"'ward' is not a number: 'ICU'.*fit on data.frame\(\)"):
+        ms.advise(plan, {"ward": "ICU"})

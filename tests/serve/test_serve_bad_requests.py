@@ -34,7 +34,7 @@ def body(**fields):
 
 
 BAD = {
-    "unknown feature": (PREDICT, with_row(agee=1), "row.agee", "Did you mean 'age'?"),
+    "unknown feature": (PREDICT, with_row(agee=1), "row.agee", "Did you mean 'age'"),
     "unknown given feature": (PREDICT, body(features={"colour": 1}), "features.colour", "/v1/plan"),
     "NaN": (PREDICT, '{"row": {"age": NaN}}', "body", "null"),
     "infinity": (PREDICT, '{"row": {"age": -Infinity}}', "body", "null"),

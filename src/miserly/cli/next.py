@@ -14,6 +14,9 @@ from miserly.cli.options import FILE, json_option, load_model, print_json
 @click.argument("plan", type=FILE)
 @click.option("--known", multiple=True, metavar="FEATURE=VALUE", help="A known value; empty: missing. Repeatable.")
 @click.option("--unavailable", multiple=True, metavar="NAME", help="What must not be bought. Repeatable.")
+@click.option(
+    "--owned", multiple=True, metavar="ACQUISITION", help="Bought already, beside what --known needs. Repeatable."
+)
 @click.option("--budget", type=click.FloatRange(0), default=None, help="What may still be paid.")
 @click.option("--top", type=click.IntRange(1), default=5, show_default=True, help="Purchases to list.")
 @json_option
@@ -21,24 +24,28 @@ def next_purchase(
     plan: Path,
     known: tuple[str, ...],
     unavailable: tuple[str, ...],
+    owned: tuple[str, ...],
     budget: float | None,
     top: int,
     as_json: bool,
 ) -> None:
     """Predict one row from what is known of it, by PLAN or a menu, and say what is worth buying next.
 
-    Values are written as in the table that the plan was trained on: words, dates, decimal marks.
+    Values are written as in the table that the plan was trained on: words, dates, decimal marks. What a known value
+    needs, such as a blood draw, is not charged again.
     """
     from miserly.runtime import advise
 
     values = dict(_pair(entry) for entry in known)
-    advice = advise(load_model(plan), values, unavailable, budget)
+    advice = advise(load_model(plan), values, unavailable, budget, owned)
     unit = advice.plan.costs.unit
     if as_json:
         print_json(_plain(advice, unit))
         return
     click.echo(f"Prediction: {advice.value}{_chances(advice)}")
     click.echo(advice.why)
+    for name in advice.unknown_words:
+        click.echo(f"The plan has not seen {name} = {values[name]!r}: it counts as missing.")
     for candidate in advice.ranking[:top]:
         names = ", ".join(candidate.acquisitions)
         click.echo(f"  {names}: {candidate.price:g} {unit}, expected gain {candidate.gain:.3g}")
@@ -70,5 +77,6 @@ def _plain(advice: Any, unit: str) -> dict[str, Any]:
         "expected_gain": advice.expected_gain,
         "stop": advice.stop,
         "why": advice.why,
+        "unknown_words": list(advice.unknown_words),
         "ranking": [candidate._asdict() for candidate in advice.ranking],
     }

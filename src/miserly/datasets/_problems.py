@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
+
+from miserly.schema import nearest_names
 
 _MOST_SHOWN = 12  # more lines than this scroll the first ones away
 
@@ -76,9 +77,7 @@ def _report(problems: Sequence[TableProblem]) -> str:
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A hint at the nearest known name; all of them if there are few, else some."""
     names = list(known)
-    lowered = {other.lower(): other for other in reversed(names)}
-    found = [name.lower()] if name.lower() in lowered else difflib.get_close_matches(name.lower(), lowered, 2, 0.6)
-    near = [lowered[n] for n in found]
+    near = nearest_names(name, names, 2)
     if near:
         return f"Did you mean {' or '.join(repr(n) for n in near)}?"
     shown = ", ".join(names[:40])

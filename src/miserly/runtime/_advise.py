@@ -15,6 +15,7 @@ from miserly.plan import Menu, Plan, PolicyWalk, gains_of_unknowns
 from miserly.runtime._extractor_set import did_you_mean
 
 LEAST_GAIN = 1e-9  # of expected loss; less is the rounding of a purchase that moves nothing
+NOISE = 1e-4  # of the expected loss now, or of the best gain: less is no reason to buy
 
 
 class Candidate(NamedTuple):
@@ -69,13 +70,16 @@ class Advice:
     expected_gain : float
         The expected drop of the loss (log loss for classes, squared error for numbers) by that purchase; 0 at a stop.
     ranking : tuple of Candidate
-        All that could be bought within the budget, best gain per price first.
+        All that could be bought within the budget, best gain per price first; those that gain next to nothing come
+        last.
     stop : bool
         Whether nothing more should be bought.
     why : str
         The reason in one sentence.
     plan : Plan
         The plan that advises; of a menu, the one that the budget chooses.
+    unknown_words : tuple of str, default=()
+        The known features with a word that was not seen in training: they count as missing.
 
     Examples
     --------
@@ -100,9 +104,11 @@ class Advice:
     stop: bool
     why: str
     plan: Plan
+    unknown_words: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        what = f"buy {self.next} for {self.price:g} {self.plan.costs.unit}" if self.next else "stop"
+        buy = f"buy {self.next} for {self.price:g} {self.plan.costs.unit}" if self.price else f"look at {self.next}"
+        what = buy if self.next else "stop"
         return f"<Advice: now {self.value}; {what}; {len(self.ranking)} candidates>"
 
     def _repr_html_(self) -> str:
@@ -131,14 +137,15 @@ def advise(
     plan_or_menu : Plan or Menu
         What predicts. Of a menu, the plan that is best within the budget says what to buy.
     known : mapping of feature to value, optional
-        The values that are known, which are not paid for. None means that the value is known to be missing.
+        The values that are known. Neither they nor what they need, such as a blood draw, are paid for. None means that
+        the value was bought, without a result.
     unavailable : iterable of str, optional
         Acquisitions or features that are not available now; they are never advised.
     budget : float, optional
         What may still be paid; without limit by default.
     owned : iterable of str, optional
-        Acquisitions that were bought already, such as a blood draw that several tests share; they are not charged
-        again. Their features that are not `known` count as missing.
+        More acquisitions that were bought already; they are not charged again. Features of what is owned that are not
+        `known` count as missing.
 
     Returns
     -------
@@ -155,32 +162,53 @@ def advise(
     8.0 crp 10.0
     """
     limit = math.inf if budget is None else float(budget)
-    had = _bought(plan_or_menu, owned)
+    had = _bought(plan_or_menu, known or {}, owned)
     plan = _choose(plan_or_menu, limit, had) if isinstance(plan_or_menu, Menu) else plan_or_menu
     values = _numbers(plan, known or {})
     arrived = plan.tables.arriving(0, plan.tables.acquisition_set(had)) if had else ()
     values = {**dict.fromkeys(arrived, math.nan), **values}
     away = [a for a in _acquisitions(plan, unavailable, values) if a not in had]
     answering = _answering(plan_or_menu, values) if isinstance(plan_or_menu, Menu) else plan
-    walk = plan.start(limit, {**_free(plan, values), **values}, away, had)
     best = _now(answering, values)
-    ranking = _ranking(plan, walk, values, set(away), set(had), limit)
-    answer = best.value, best.probabilities
-    first = _asked_for(walk, ranking)
+
+    def walk(without: Sequence[str]) -> Any:
+        return plan.start(limit, {**_free(plan, values), **values}, without, had)
+
+    here = walk(away)
+    offers = _within(plan, here, values, set(away), set(had), limit)
+    noise = _noise(best, offers)
+    ranking = tuple(sorted(offers, key=lambda c: (c.gain <= noise, -c.rate, -c.gain, c.price)))
+    first = _asked_for(here, ranking)
+    if first is not None and not first.price and first.gain <= noise and not isinstance(here, PolicyWalk):
+        # what is free and tells nothing does not stand before what is worth its price
+        idle = [a for c in ranking if not c.price and c.gain <= noise for a in c.acquisitions]
+        other = _asked_for(walk([*away, *idle]), ranking)
+        first = other if other is not None and other.gain > noise else first
+    words = () if plan.schema is None else plan.schema.unknown_words(known or {})
     if first is None:
-        return Advice(*answer, None, (), 0.0, 0.0, ranking, True, _why_stop(walk.stopped, limit, plan), plan)
-    last = first.acquisitions[-1]
-    why = _why_buy(first, plan)
-    return Advice(*answer, last, first.acquisitions, first.price, first.gain, ranking, False, why, plan)
+        why = _why_stop(here.stopped, limit, plan)
+        return Advice(best.value, best.probabilities, None, (), 0.0, 0.0, ranking, True, why, plan, words)
+    last, why = first.acquisitions[-1], _why_buy(first, plan, ranking, noise)
+    now = best.value, best.probabilities, last, first.acquisitions, first.price, first.gain
+    return Advice(*now, ranking, False, why, plan, words)
 
 
-def _bought(plan_or_menu: Plan | Menu, owned: Iterable[str]) -> list[str]:
-    """The acquisitions that are paid for, each one that there is."""
-    had, prices = list(dict.fromkeys(owned)), plan_or_menu.costs.prices
-    for name in had:
+def _bought(plan_or_menu: Plan | Menu, known: Mapping[str, Any], owned: Iterable[str]) -> list[str]:
+    """The acquisitions that are paid for, each one that there is: those that are owned, and what known values need."""
+    prices, needs = plan_or_menu.costs.prices, plan_or_menu.costs.needs
+    for name in owned:
         if name not in prices:
             raise ValueError(f"There is no acquisition {name!r}.{did_you_mean(name, list(prices))}")
-    return had
+    return list(dict.fromkeys([*owned, *(a for name in known for a in needs.get(name, ()))]))
+
+
+def _noise(best: Any, offers: Sequence[Candidate]) -> float:
+    """Gains up to this are no reason to buy: a small part of the loss that is expected now; of numbers, whose loss is
+    not known, of the best gain."""
+    if best.probabilities is None:
+        return max([LEAST_GAIN, *(NOISE * c.gain for c in offers)])
+    p = np.asarray(best.probabilities)
+    return max(LEAST_GAIN, NOISE * float(-np.sum(p * np.log(np.maximum(p, 1e-300)))))
 
 
 def _choose(menu: Menu, limit: float, had: Sequence[str]) -> Plan:
@@ -196,14 +224,19 @@ def _asked_for(walk: Any, ranking: Sequence[Candidate]) -> Candidate | None:
     return next(iter(whole or [c for c in ranking if set(c.acquisitions) & needs]), None)
 
 
-def _why_buy(first: Candidate, plan: Plan) -> str:
+def _why_buy(first: Candidate, plan: Plan, ranking: Sequence[Candidate], noise: float) -> str:
     names = " and ".join(map(repr, first.acquisitions))
+    if not first.price:
+        gain = f" It is expected to lower the loss by {first.gain:.3g}." if first.gain > noise else ""
+        return f"Look at {names}, which is free.{gain}"
+    free = [repr(a) for c in ranking if not c.price for a in c.acquisitions]
+    free_too = f" Look at {', '.join(dict.fromkeys(free))} too, which is free." if free else ""
     buy = f"Buy {names} for {first.price:g} {plan.costs.unit}:"
-    if first.gain < LEAST_GAIN:
-        return f"{buy} the plan needs it to decide what comes next; by itself it is not expected to lower the loss."
-    return (
-        f"{buy} it is expected to lower the loss by {first.gain:.3g}, the most for its price of what the plan asks for."
-    )
+    if first.gain <= noise:
+        needed = "the plan needs it to decide what comes next; by itself it is not expected to lower the loss."
+        return f"{buy} {needed}{free_too}"
+    gain = f"it is expected to lower the loss by {first.gain:.3g}, the most for its price of what the plan asks for."
+    return f"{buy} {gain}{free_too}"
 
 
 def _numbers(plan: Plan, known: Mapping[str, Any]) -> dict[str, float]:
@@ -218,7 +251,10 @@ def _numbers(plan: Plan, known: Mapping[str, Any]) -> dict[str, float]:
             try:
                 values[name] = math.nan if value is None else float(value)
             except (TypeError, ValueError):
-                raise ValueError(f"The value of {name!r} is not a number: {value!r}.") from None
+                raise ValueError(
+                    f"The value of {name!r} is not a number: {value!r}. The plan knows no words: fit on data.frame(), "
+                    "or add the schema of the table, replace(plan, schema=data.schema)."
+                ) from None
     return values
 
 
@@ -266,16 +302,15 @@ def _answering(menu: Menu, values: Mapping[str, float]) -> Plan:
     return found
 
 
-def _ranking(
+def _within(
     plan: Plan, walk: Any, values: Mapping[str, float], away: set[str], had: set[str], limit: float
-) -> tuple[Candidate, ...]:
-    """All that could be bought, by gain per price."""
+) -> list[Candidate]:
+    """All that could be bought within the budget."""
     if isinstance(walk, PolicyWalk):
         offers = [Candidate(o.acquisitions, o.price, o.gain, o.gain, o.gain) for o in walk.ranking]
     else:
         offers = _offers(plan, values, away, had)
-    fitting = [c for c in offers if c.price <= limit and c.acquisitions]
-    return tuple(sorted(fitting, key=lambda c: (-c.rate, -c.gain, c.price)))
+    return [c for c in offers if c.price <= limit and c.acquisitions]
 
 
 def _offers(plan: Plan, values: Mapping[str, float], away: set[str], had: set[str]) -> list[Candidate]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, NamedTuple
@@ -16,7 +15,7 @@ from miserly.costs import CostTable, set_bits
 from miserly.plan import Plan
 from miserly.runtime._extractor import Extractor, Pair
 from miserly.runtime._given import Given, spared
-from miserly.schema import Schema
+from miserly.schema import Schema, nearest_names
 
 REMEMBERED = 1 << 14
 
@@ -212,9 +211,9 @@ def _yielded_by(extractors: list[Extractor], used: list[str]) -> dict[str, Extra
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The known name that is nearest to one that is not, as the end of an error; nothing if none is near."""
-    near = get_close_matches(name, list(known), 1)
-    return f" Did you mean {near[0]!r}?" if near else ""
+    """The known names that are nearest to one that is not, as the end of an error; nothing if none is near."""
+    near = nearest_names(name, known)
+    return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
 def readers(costs: CostTable) -> list[Extractor]:

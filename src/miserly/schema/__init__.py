@@ -3,6 +3,7 @@
 from miserly.schema._cells import DATE_FORMATS, MISSING, CellRules
 from miserly.schema._cells import date_format as date_format
 from miserly.schema._cells import days as days
+from miserly.schema._names import nearest_names as nearest_names
 from miserly.schema._schema import BOOLEANS, Column, Kind, Schema
 
 __all__ = ["BOOLEANS", "DATE_FORMATS", "MISSING", "CellRules", "Column", "Kind", "Schema"]

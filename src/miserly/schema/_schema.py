@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,7 @@ import numpy as np
 
 from miserly._typing import Floats
 from miserly.schema._cells import CellRules, Limits, days
+from miserly.schema._names import nearest_names
 
 Kind = Literal["number", "category", "boolean", "date"]
 BOOLEANS = (("false", "true"), ("no", "yes"), ("n", "y"), ("f", "t"), ("nein", "ja"), ("non", "oui"), ("off", "on"))
@@ -80,6 +80,12 @@ class Column:
         if found is None:
             raise ValueError(f"{self.name!r}: {value!r} is not a {self.kind}. {self._remedy(rules)}")
         return found
+
+    def is_unknown(self, value: Any, rules: CellRules) -> bool:
+        """Whether a value is a word that the column does not know, so that it counts as missing."""
+        if self.kind != "category" or value is None or (isinstance(value, str) and rules.is_missing(value)):
+            return False
+        return value == value and math.isnan(self.number(value, rules))
 
     def _by_kind(self, value: Any, rules: CellRules) -> float | None:
         if self.kind == "category":
@@ -204,6 +210,10 @@ class Schema:
     def row(self, row: Mapping[str, Any]) -> dict[str, float]:
         """The known features of a row as numbers; other entries are left out."""
         return {name: self.number(name, value) for name, value in row.items() if name in self._by_name}
+
+    def unknown_words(self, row: Mapping[str, Any]) -> tuple[str, ...]:
+        """The columns of a row whose words were not seen in training, so that they count as missing."""
+        return tuple(n for n in self.categories if n in row and self[n].is_unknown(row[n], self.rules))
 
     def word(self, name: str, number: float) -> Any:
         """The value behind a number, in the user's terms: the category, the truth value, the date; None if missing."""
@@ -353,5 +363,5 @@ def _is_na(value: Any) -> bool:
 
 
 def _hint(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, list(known), 1)
+    near = nearest_names(name, known, 1)
     return f" (did you mean {near[0]!r}?)" if near else ""

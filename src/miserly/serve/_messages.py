@@ -42,8 +42,9 @@ class RankRequest(_Request, kw_only=True):
 
 
 class NextRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What is `known` of a row (null: known to be missing), what is `unavailable` now (acquisitions or features), what
-    may still be paid, and which acquisitions are `owned`, that is, were paid for already."""
+    """What is `known` of a row (null: bought, without a result), what is `unavailable` now (acquisitions or features),
+    what may still be paid, and which acquisitions are `owned`, that is, were paid for already, beside those that known
+    values need."""
 
     known: Features = {}
     unavailable: list[str] = []
@@ -63,7 +64,8 @@ class NextCandidate(msgspec.Struct):
 
 class NextAnswer(msgspec.Struct):
     """The prediction from what is known, what to buy next (null: nothing more), and why; `ranking` lists all that could
-    be bought, best gain per price first."""
+    be bought, best gain per price first. `unknown_words` names columns whose word was not seen in training, so that it
+    counts as missing."""
 
     value: Any
     probabilities: list[float | None] | None
@@ -74,6 +76,7 @@ class NextAnswer(msgspec.Struct):
     stop: bool
     why: str
     ranking: list[NextCandidate]
+    unknown_words: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 class ExplainedPurchase(msgspec.Struct):
@@ -98,7 +101,8 @@ class Explained(msgspec.Struct):
 class PredictAnswer(msgspec.Struct):
     """The value (null if it is no number), the probability of each of the plan's classes, what it cost, and why it
     stopped: answered, budget, deadline, spend-cap:… with the limit that left no money, or failed:… with the first
-    acquisition that failed. `paid` is what the calls really cost, where that is counted."""
+    acquisition that failed. `paid` is what the calls really cost, where that is counted. `unknown_words` names columns
+    whose word was not seen in training, so that it counts as missing."""
 
     value: Any
     probabilities: list[float | None] | None
@@ -110,6 +114,7 @@ class PredictAnswer(msgspec.Struct):
     version: str = ""
     paid: float | msgspec.UnsetType = msgspec.UNSET
     contributions: Explained | msgspec.UnsetType = msgspec.UNSET
+    unknown_words: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 class ManyAnswer(msgspec.Struct):
@@ -195,8 +200,8 @@ def shorten(text: str) -> str:
     return text if len(text) <= LONGEST_ECHO else text[:LONGEST_ECHO] + "…"
 
 
-def prediction(answer: Answer, version: str = "", explain: bool = False) -> PredictAnswer:
-    """One answer as it is sent, with the version of the plan that gave it."""
+def prediction(answer: Answer, version: str = "", explain: bool = False, words: tuple[str, ...] = ()) -> PredictAnswer:
+    """One answer as it is sent, with the version of the plan that gave it and the columns with unknown words."""
     probabilities, value = answer.probabilities, answer.value
     return PredictAnswer(
         value.tolist() if hasattr(value, "tolist") else value,
@@ -209,6 +214,7 @@ def prediction(answer: Answer, version: str = "", explain: bool = False) -> Pred
         version,
         answer.paid if any(call.paid is not None for call in answer.calls) else msgspec.UNSET,
         explained(answer) if explain else msgspec.UNSET,
+        words or msgspec.UNSET,
     )
 
 
@@ -233,12 +239,16 @@ def next_purchase(advice: Advice) -> NextAnswer:
         advice.stop,
         advice.why,
         [NextCandidate(c.acquisitions, c.price, c.gain, c.low, c.high) for c in advice.ranking],
+        advice.unknown_words or msgspec.UNSET,
     )
 
 
-def many(answers: Sequence[Answer], version: str, explain: bool = False) -> ManyAnswer:
-    """The answers of several rows as they are sent."""
-    sent = [prediction(answer, version, explain) for answer in answers]
+def many(
+    answers: Sequence[Answer], version: str, explain: bool = False, words: Sequence[tuple[str, ...]] = ()
+) -> ManyAnswer:
+    """The answers of several rows as they are sent; `words` has the columns with unknown words of each row."""
+    each = words or [()] * len(answers)
+    sent = [prediction(answer, version, explain, mine) for answer, mine in zip(answers, each)]
     return ManyAnswer(sent, math.fsum(a.cost for a in answers), dict(Counter(a.stopped for a in sent)), version)
 
 

@@ -100,7 +100,8 @@ class RequestHandler:
         budget, until = self._bounds(asked, headers, arrived, waited)
         if asked.rows is not None:
             answers, active = await self._predict_many(asked, budget, until, body, headers)
-            sent = self._encode(many(answers, active.version, explain))
+            each = [active.check.unknown_words(row) for row in asked.rows] if active.has_rows_at_hand else []
+            sent = self._encode(many(answers, active.version, explain, each))
             self._telemetry.request("/v1/predict", 200, self._now() - arrived)
             return sent
         await self._pool.admission.enter()
@@ -108,11 +109,12 @@ class RequestHandler:
         active = pool.begin()
         try:
             _check_rows(active)
-            active.check.features(asked.features)
+            given = active.check.features(asked.features)
             row = await self._row(active, asked.row, "row", until)
-            answer = await self._answer(active, row, budget, until, asked.features)
+            answer = await self._answer(active, row, budget, until, given)
             self._look(active, row)
-            sent = self._encode(prediction(answer, active.version, explain))
+            words = active.check.unknown_words(row if active.has_rows_at_hand else None, given)
+            sent = self._encode(prediction(answer, active.version, explain, words))
             delay = self._now() - arrived - min(answer.elapsed, answer.measured)
         except Exception as error:
             self._note_error(pool, active, error)
@@ -120,9 +122,7 @@ class RequestHandler:
         finally:
             pool.end(active)
             self._pool.admission.leave(delay)
-        self._router.compare(
-            answer, active.version, lambda other: self._answer(other, row, budget, None, asked.features)
-        )
+        self._router.compare(answer, active.version, lambda other: self._answer(other, row, budget, None, given))
         note(
             version=active.version,
             rows=1,
@@ -226,12 +226,12 @@ class RequestHandler:
         pool = self._router.choose(body, headers)
         active = pool.begin()
         try:
-            active.check.features(asked.known, "known")
+            known = active.check.features(asked.known, "known")
             costs = active.plan.costs
             _check_names(asked.unavailable, {**costs.prices, **costs.needs}, "unavailable", "acquisition or feature")
             _check_names(asked.owned, costs.prices, "owned", "acquisition")
             plan = active.menu or active.plan
-            advice = await self._beside(lambda: advise(plan, asked.known, asked.unavailable, budget, asked.owned))
+            advice = await self._beside(lambda: advise(plan, known, asked.unavailable, budget, asked.owned))
             sent = self._encode(next_purchase(advice))
         except Exception as error:
             self._note_error(pool, active, error)
@@ -311,7 +311,7 @@ class RequestHandler:
                     "Send one object for each document; it may be empty.",
                 )
             for i, features in enumerate(asked.features):
-                active.check.features(features, f"features[{i}]")
+                asked.features[i] = dict(active.check.features(features, f"features[{i}]"))
                 if i % MANY == MANY - 1:
                     await asyncio.sleep(0)
 

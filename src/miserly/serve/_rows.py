@@ -17,6 +17,7 @@ from miserly.serve._messages import LONGEST_ECHO, RefusedError, shorten
 log = logging.getLogger("miserly.serve")
 LARGEST = int(sys.float_info.max)
 SLOW, REMEMBERED = 0.001, 1000  # seconds of a reading that goes to a thread, for this many rows
+MOST_NAMES = 10  # that are missing and named
 READING = "See how this server reads rows."
 UNREAD: Any = object()
 
@@ -32,7 +33,8 @@ class RowCheck:
 
     def __init__(self, plans: Sequence[Plan]) -> None:
         plan = plans[0]
-        self._known = frozenset(plan.costs.features)
+        self._names = plan.costs.features
+        self._known = frozenset(self._names)
         self._used = frozenset(plan.costs.features[f] for p in plans for f in p.used_features)
         self._can_miss = all(p.can_miss for p in plans)
         self._schema = plan.schema
@@ -47,21 +49,32 @@ class RowCheck:
                 where,
                 'This server reads rows as features: {"age": 0.5, "pulse": null}.',
             )
-        found: Mapping[str, Any] = row
-        if not self._aside.isdisjoint(row):  # the identifier, the label: known columns that are no features
-            found = {name: value for name, value in row.items() if name not in self._aside}
-        self.features(found, where)
+        found = self.features(row, where)
         if not self._used <= found.keys():
-            lost = sorted(self._used - found.keys())
-            raise RefusedError(
-                f"The row lacks {len(lost)} features that the plan may look at, such as {lost[0]!r}.",
-                where,
-                "Send a number for each." + (" A missing value is null." if self._can_miss else ""),
-            )
+            raise self._lacking([name for name in self._names if name in self._used - found.keys()], where)
         return found
 
-    def features(self, features: Mapping[str, Any], where: str = "features") -> None:
-        """Some features: each is one that the plan knows, and has a value that it can read."""
+    def _lacking(self, lost: Sequence[str], where: str) -> RefusedError:
+        shown = ", ".join(repr(shorten(name)) for name in lost[:MOST_NAMES])
+        more = f" and {len(lost) - MOST_NAMES} more" if len(lost) > MOST_NAMES else ""
+        what = f"The row lacks {len(lost)} features that the plan may look at: {shown}{more}."
+        kind = "a number" if self._schema is None or self._schema.is_plain else "a number or a word"
+        null = ", or null if it was bought and has no result" if self._can_miss else ""
+        remedy = f"Send {kind} for each{null}. POST /v1/next says what to buy while not all is known."
+        return RefusedError(what, where, remedy)
+
+    def unknown_words(self, *rows: Any) -> tuple[str, ...]:
+        """The columns of one row, in one part or several, whose words were not seen in training."""
+        schema = self._schema
+        if schema is None or schema.is_plain:
+            return ()
+        return tuple(name for row in rows if isinstance(row, Mapping) for name in schema.unknown_words(row))
+
+    def features(self, features: Mapping[str, Any], where: str = "features") -> Mapping[str, Any]:
+        """Some features: each is one that the plan knows, and has a value that it can read. Returned without columns
+        that are known and no features: the identifier, the label."""
+        if not self._aside.isdisjoint(features):
+            features = {name: value for name, value in features.items() if name not in self._aside}
         if not features.keys() <= self._known:
             name = next(name for name in features if name not in self._known)
             hint = did_you_mean(name, self._known) if len(name) <= LONGEST_ECHO else ""
@@ -71,6 +84,7 @@ class RowCheck:
         for name, value in features.items():
             if type(value) is not float:
                 self._odd(name, value, where)
+        return features
 
     def _odd(self, name: str, value: Any, where: str) -> None:
         """A value that is no fraction."""
