@@ -64,7 +64,7 @@ class Scale:
         parts = [graph.stages[s] for s in graph.order]
         outputs = [self._joined(p.oof[graph.rows], p.held) for p in parts]
         for output, part in zip(outputs, parts):
-            if not part.plan.nodes:  # a constant: that folds have their own would look as if it told rows apart
+            if not part.plan.nodes:  # a constant, of which each fold has its own, tells no rows apart
                 output[:] = output.mean(axis=0)
         self.outputs = np.stack(outputs)
         self.every = np.arange(len(self.rows))

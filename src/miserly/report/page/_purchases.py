@@ -80,28 +80,29 @@ def has_no_background(plan: Plan) -> bool:
 
 def moved(seen: Observed, steps: Sequence[Sequence[WalkStep]], walked: np.ndarray) -> dict[str, Any] | None:
     """What each step of the walked rows moved the score of the class that was predicted in the end (of the second of
-    two classes, of the number; of one of many classes against the mean of the others, since only differences of their
-    scores say anything): the first has what is known at no price, and all of them add up to the score. None for plans
+    two classes, of the number; by softmax against the mean of the others, since only differences of such scores say
+    anything): the first has what is known at no price, and all of them add up to the score. None for plans
     that have not kept what is known of the training rows."""
     rows = seen.rows
     if has_no_background(seen.plan):
         return None
     found = seen.plan.contributions(rows.X[walked], None if rows.qid is None else rows.qid[walked])
     place = {name: a for a, name in enumerate(found.acquisitions)}
-    lines = []
+    lines, by_difference = [], seen.plan.link == "softmax"
     for i, mine in enumerate(steps):
         k = found.outputs.index(str(mine[-1].answer)) if str(mine[-1].answer) in found.outputs else 0
         bought = [sum(found.values[i, place[name]] for name in step.buys) for step in mine[1:]]
-        parts = [_against_others(np.asarray(part), k) for part in (found.base[i] + found.free[i], *bought)]
+        parts = [_of_class(part, k, by_difference) for part in (found.base[i] + found.free[i], *bought)]
         lines.append([k, [float(f"{part:.3g}") for part in parts]])
-    return {"outputs": list(found.outputs), "rows": lines}
+    outputs = [f"{name} against the others" if by_difference else name for name in found.outputs]
+    return {"outputs": outputs, "rows": lines}
 
 
-def _against_others(scores: np.ndarray, k: int) -> float:
-    """One of several scores less the mean of the others; a score alone as it is."""
-    if scores.ndim == 0 or len(scores) == 1:
-        return float(scores if scores.ndim == 0 else scores[0])
-    return float(scores[k] - np.delete(scores, k).mean())
+def _of_class(scores: Any, k: int, by_difference: bool) -> float:
+    """One of several scores, or what it has more than the mean of the others; 0 if nothing was bought."""
+    if np.ndim(scores) == 0:
+        return 0.0
+    return float(scores[k] - np.delete(scores, k).mean() if by_difference else scores[k])
 
 
 def _adds_up(seen: Observed, spent: float) -> bool:

@@ -79,7 +79,7 @@ function showWalk(data, detail, blind, state) {
 /** What a purchase did to the score; these parts add up to it. */
 function movedText(data, step, i) {
   const of = data.classes && (step.of === "score" ? data.classes.at(-1) : step.of);
-  const what = of ? `score of ${of}${data.classes.length > 2 ? " against the others" : ""}` : "score";
+  const what = of ? `score of ${of}` : "score";
   return i === 0 ? `${what} ${signed(step.moved)}` : `${what} moved by ${signed(step.moved)}`;
 }
 
