@@ -16,8 +16,9 @@ import pytest
 from command import miserly
 from litestar.testing import TestClient
 
+from miserly.cli.frontier import split_rows
 from miserly.costs import CostTable
-from miserly.datasets import hospital_csv
+from miserly.datasets import Table, hospital_csv
 from miserly.plan import Menu, load_menu, load_plan
 from miserly.serve import create_app
 
@@ -50,6 +51,8 @@ def test_init_writes_a_price_file_and_proposes_what_to_leave_out(folder):
     assert "'costs.toml' exists" in miserly("init", "patients.csv", cwd=folder, code=2)
     guessed = miserly("init", "patients.csv", "--label", "died", "-o", "guessed.toml", cwd=folder)
     assert "Left out: 'patient': nearly every row has its own word" in guessed
+    assert "give it a price. If it names the rows, give --id, and predictions copy it." in guessed
+    assert "Look at 'admitted': a date. Leave it out (--drop)" in guessed
 
 
 def test_groups_of_columns_share_a_price(folder):
@@ -312,3 +315,12 @@ def test_next_charges_no_draw_twice_and_says_what_it_does_not_know(folder):
     printed = miserly("next", "blood.plan", "--known", "ward=onkology", cwd=folder)
     assert "The plan has not seen ward = 'onkology': it counts as missing." in printed
     assert "Did you mean 'crp [mg/l]'?" in miserly("next", "blood.plan", "--known", "CRP=3", cwd=folder, code=1)
+
+
+@pytest.mark.parametrize(
+    ("task", "how"), [("classification", "at random, stratified by the label"), ("regression", "at random")]
+)
+def test_it_is_said_how_rows_were_split(task, how, capsys):
+    y = np.arange(40) % 2
+    split_rows(Table(np.zeros((40, 1)), ("age",), y, None), 0.25, task, False, 0)
+    assert capsys.readouterr().err == f"30 training rows, 10 validation rows, split {how}.\n"

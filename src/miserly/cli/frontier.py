@@ -71,8 +71,9 @@ def frontier(
     By default a portfolio is searched for --time-limit seconds (method auto). With --method NAME one method is swept
     over its cost axis instead. Quality is measured on VALIDATION, or on rows that are split off TRAIN.
 
-    --time-limit counts from the start of the search. Reading the table, measuring the models and the picture come on
-    top, and about half a minute of compiling where nothing was compiled before. What was not tried by then is left out.
+    --time-limit counts from when the table is read and everything is compiled (once, about half a minute) to when no
+    new model is begun. The model at work, measuring and the picture come on top. Where time is short, fewer sets of
+    features get a model, stops are learned at fewer prices, and active models are left out.
 
     With --error-costs the chosen model has the least total of tests and mistakes (within --budget, if it is given), and
     it and the menu predict the class with the least expected cost.

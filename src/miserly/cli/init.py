@@ -47,10 +47,14 @@ def init(train: Path, out: Path, price: float | None, unit: str, force: bool, **
     each = "" if price is None else f", each at {price:g} {unit}"
     click.echo(f"{out}: {len(kept)} column{'' if len(kept) == 1 else 's'}{each}.")
     for name, doubt in doubtful.items():
-        click.echo(f"Left out: {name!r}: {doubt}. To use it, take it from `drop` and give it a price.")
+        names_rows = " If it names the rows, give --id, and predictions copy it." if "identifier" in doubt else ""
+        click.echo(f"Left out: {name!r}: {doubt}. To use it, take it from `drop` and give it a price.{names_rows}")
     for c in kept:
         if c.warning:
             click.echo(f"Look at {c.column.name!r}: {c.warning}.")
+    for c in kept:
+        if c.column.kind == "date":
+            click.echo(f"Look at {c.column.name!r}: a date. Leave it out (--drop) unless days are to be learned from.")
     if any(c.warning and c.column.name not in arguments.not_ordered for c in kept):
         click.echo('Where a value is missing because nobody ordered it, write missing = "not_ordered" on its line.')
     label = "" if arguments.label else " --label COLUMN"
