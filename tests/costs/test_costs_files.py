@@ -141,3 +141,17 @@ def test_a_wrong_toml_file_says_what_is_wrong(what, tmp_path):
     path.write_text(text)
     with pytest.raises(ValueError, match=message):
         CostTable.from_toml(path)
+
+
+def test_what_comes_with_its_group_is_no_purchase(tmp_path):
+    (tmp_path / "costs.csv").write_text(
+        "feature,cost,group,group_cost\ntsh,0,blood,2\nt3,0,blood,\nt4,5,blood,\nage,0,,\n"
+    )
+    costs = CostTable.from_file(tmp_path / "costs.csv")
+    assert costs.prices == {"blood": 2, "t4": 5, "age": 0}
+    assert costs.needs == {"tsh": ("blood",), "t3": ("blood",), "t4": ("blood", "t4"), "age": ("age",)}
+    (tmp_path / "costs.toml").write_text(
+        '[columns]\ntsh = { price = 0, group = "blood" }\nt3 = { price = 0, group = "blood" }\n'
+        't4 = { price = 5, group = "blood" }\nage = 0\n[groups]\nblood = 2\n'
+    )
+    assert CostTable.from_file(tmp_path / "costs.toml") == costs

@@ -114,6 +114,9 @@ def from_records(lines: Iterable[Mapping[str, Any]], where: str) -> dict[str, An
             raise ValueError(f"Cost file '{where}': {group!r} is a group and a feature. Rename the group.")
         if group not in groups:
             raise ValueError(f"Cost file '{where}': group {group!r} has no group_cost. Write it on one of its lines.")
+    for feature in [name for name, wanted in needs.items() if len(wanted) > 1 and prices[name] == 0]:
+        needs[feature] = needs[feature][:1]  # it comes with its group: there is nothing of its own to buy
+        del prices[feature]
     everything = prices | groups
     return {"features": tuple(needs), "needs": with_price_needs(needs, everything), "prices": everything}
 
