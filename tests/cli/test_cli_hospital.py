@@ -137,7 +137,7 @@ def test_what_to_buy_next_for_one_patient(folder):
     assert advice["value"] in ("yes", "no")
     assert advice["stop"] or advice["price"] <= 3
     printed = miserly(*args, cwd=folder)
-    assert f"Prediction: {advice['value']}" in printed
+    assert f"Prediction: died = {advice['value']}" in printed
     assert advice["why"] in printed
     without = json.loads(miserly(*args, "--unavailable", "lactate [mmol/l]", "--json", cwd=folder))
     assert without["next"] != "lactate [mmol/l]"
@@ -314,6 +314,7 @@ def test_next_charges_no_draw_twice_and_says_what_it_does_not_know(folder):
         assert found["unknown_words"] == ["ward"]
     printed = miserly("next", "blood.plan", "--known", "ward=onkology", cwd=folder)
     assert "The plan has not seen ward = 'onkology': it counts as missing." in printed
+    assert printed.startswith("Prediction: died = ")
     assert "Did you mean 'crp [mg/l]'?" in miserly("next", "blood.plan", "--known", "CRP=3", cwd=folder, code=1)
 
 

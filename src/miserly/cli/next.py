@@ -42,7 +42,8 @@ def next_purchase(
     if as_json:
         print_json(_plain(advice, unit))
         return
-    click.echo(f"Prediction: {advice.value}{_chances(advice)}")
+    outcome = "" if advice.plan.schema is None or advice.plan.schema.label is None else f"{advice.plan.schema.label} = "
+    click.echo(f"Prediction: {outcome}{advice.value}{_chances(advice)}")
     click.echo(advice.why)
     for name in advice.unknown_words:
         click.echo(f"The plan has not seen {name} = {values[name]!r}: it counts as missing.")
