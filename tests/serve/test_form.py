@@ -224,6 +224,18 @@ def test_what_is_not_available_and_other_orders(opened, served):
     check(page, model, {"ct": None}, ["ct"], paid=other.price)
 
 
+def test_a_known_value_of_a_draw_leaves_the_other_test_alone_with_a_field_for_its_result(opened, served):
+    page, model = opened("active"), served["active"]
+    fill(page, "#known", "crp", "12,5")
+    page.locator("#known [name=crp]").press("Enter")
+    advice = check(page, model, {"crp": "12,5"})
+    assert {c.acquisitions: c.price for c in advice.ranking}[("lac",)] == 4.5
+    if advice.together != ("lac",):
+        page.locator("#advice summary").click()
+        page.get_by_role("button", name="Order lac instead").click()
+    assert page.locator("#advice .results [name=lactate]").count() == 1
+
+
 def test_a_wrong_value_is_said_at_its_field_and_changes_nothing(opened, served):
     page, model = opened("plan", budget=30.0), served["plan"]
     check(page, model, {}, budget=30.0)  # the server's own budget stands in the field

@@ -144,7 +144,8 @@ function stopParts(answer) {
 /** The order of a purchase: its price, what it is for, fields for its results. */
 function orderParts(state, together, price, answer) {
   const owned = new Set([...state.owned, ...together]);
-  const brought = data.inputs.filter((i) => i.needs.some((a) => together.includes(a)) && i.needs.every((a) => owned.has(a)) && !(i.name in state.known));
+  const paid = new Set([...owned, ...data.inputs.flatMap((i) => (i.name in state.known ? i.needs : []))]); // a known value needed these
+  const brought = data.inputs.filter((i) => i.needs.some((a) => together.includes(a)) && i.needs.every((a) => paid.has(a)) && !(i.name in state.known));
   const hint = data.canMiss ? "no result" : "";
   const results = make("fieldset", { class: "results" },
     make("legend", {}, brought.length ? "Results" : "It brings no value by itself: it is part of later tests."),
