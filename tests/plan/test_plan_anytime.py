@@ -125,7 +125,7 @@ def test_a_chain_cut_to_a_budget_stops_as_within_it(seed, confidence):
 
 
 def test_what_cannot_be_asked():
-    with pytest.raises(ValueError, match="answers with numbers"):
+    with pytest.raises(ValueError, match="this plan predicts numbers"):
         PLANS["anytime"]().run(rows(3), confidence=0.9)
     for confidence in (0.0, 1.5, np.nan):
         with pytest.raises(ValueError, match="probability above 0"):

@@ -118,7 +118,7 @@ def test_a_plan_is_frozen():
 def test_a_plan_describes_itself_with_the_ledgers_figures(name):
     plan = PLANS[name]()
     text = plan.describe()
-    assert f"{len(plan.nodes)} nodes" in text
+    assert f"{len(plan.nodes)} node{'s' if len(plan.nodes) > 1 else ''}" in text
     assert plan.export("dot").startswith("digraph")
     if name in ("anytime", "anytime_trees"):
         lines = plan.purchases()
