@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from miserly.auto._gate_tree import MOST_LEAVES, SHRINK, Inputs, grow
+from miserly.auto._gate_tree import MOST_LEAVES, N_BINS, SHRINK, Inputs, grow
 from miserly.kernels.gates import grow_gate
 
 
@@ -64,8 +64,8 @@ def test_a_weight_is_a_number_of_rows():
     X, y, rows = rng.normal(size=(80, 2)).round(1), rng.normal(size=80), np.arange(80)
     inputs, weight = Inputs.of(X, (0, 1)), rng.integers(0, 3, 80)
     there = rows[weight > 0]
-    one = grow_gate(inputs.codes, y, weight.astype(np.float64), there, MOST_LEAVES, 8, SHRINK)
-    two = grow_gate(inputs.codes, y, np.ones(80), np.repeat(rows, weight), MOST_LEAVES, 8, SHRINK)
+    one = grow_gate(inputs.codes, N_BINS, y, weight.astype(np.float64), there, MOST_LEAVES, 8, SHRINK)
+    two = grow_gate(inputs.codes, N_BINS, y, np.ones(80), np.repeat(rows, weight), MOST_LEAVES, 8, SHRINK)
     assert all(a == pytest.approx(b) for a, b in zip(one, two))
     left_out = grow(inputs, y, rows, 5, 3.0 * (weight > 0))  # weights of rows that count alike have a mean of 1
     assert left_out.predict(inputs.codes) == pytest.approx(slow(inputs.codes, y, there, 5))

@@ -62,11 +62,10 @@ class Scale:
         out[graph.rows] = self.uses_folds
         self.counted = np.concatenate([out, np.full(n_held, self.uses_held)])  # of the training rows, then the held
         parts = [graph.stages[s] for s in graph.order]
-        outputs = [self._joined(p.oof[graph.rows], p.held) for p in parts]
-        for output, part in zip(outputs, parts):
+        self.outputs = np.stack([self._joined(p.oof[graph.rows], p.held) for p in parts])
+        for output, part in zip(self.outputs, parts):
             if not part.plan.nodes:  # a constant, of which each fold has its own, tells no rows apart
                 output[:] = output.mean(axis=0)
-        self.outputs = np.stack(outputs)
         self.every = np.arange(len(self.rows))
         self._labels = None
         if self.uses_folds and task.folds and task.kind != "lists":

@@ -89,4 +89,4 @@ def grow(inputs: Inputs, target: Floats, rows: np.ndarray, least_rows: int, weig
     if weights is not None:
         rows = rows[weights[rows] > 0]
         weight = weights / weights[rows].mean() if len(rows) else weights
-    return GateTree(*gates.grow_gate(inputs.codes, target, weight, rows, MOST_LEAVES, least_rows, SHRINK))
+    return GateTree(*gates.grow_gate(inputs.codes, N_BINS, target, weight, rows, MOST_LEAVES, least_rows, SHRINK))

@@ -6,17 +6,13 @@ from miserly.kernels.compiling import compiled
 
 
 @compiled
-def grow_gate(codes, target, weight, rows, most_leaves, least_rows, shrink):
-    """A tree for the target of some rows of `codes` (rows × columns, bins as numbers), each as many as its weight.
+def grow_gate(codes, n_bins, target, weight, rows, most_leaves, least_rows, shrink):
+    """A tree for the target of some rows of `codes` (rows × columns, bins below `n_bins`), each as many as its weight.
 
     Returns for each node the column (-1 in a leaf), the last bin that goes left, the left child (the right one is the
     next), and the value: the mean of its rows, moved towards the parent's as if `shrink` rows more had that value.
     """
     n_columns = codes.shape[1]
-    n_bins = 1
-    for i in range(codes.shape[0]):
-        for j in range(n_columns):
-            n_bins = max(n_bins, codes[i, j] + 1)
     most = max(1, 2 * most_leaves - 1)
     column, cut, left = np.full(most, -1, np.int64), np.zeros(most, np.int64), np.zeros(most, np.int64)
     value, gain = np.zeros(most), np.zeros(most)
